@@ -16,11 +16,6 @@ const RUNNABLE: &str = "```console run";
 /// How documents build and start the program.
 const RELEASE: &str = "cargo run --release --quiet -- ";
 
-/// A schema as the program prints it.
-fn schema(shell: &Shell, program: &Path, form: &str) -> Option<String> {
-    output(&mut shell.command(program, &["schema", form])).filter(|text| !text.is_empty())
-}
-
 /// Writes the schemas that the code generates.
 pub(crate) fn write_schema(shell: &Shell) -> Tally {
     if !build(shell) {
@@ -28,8 +23,8 @@ pub(crate) fn write_schema(shell: &Shell) -> Tally {
     }
     let mut tally = Tally::default();
     for (form, file) in SCHEMAS {
-        let written = schema(shell, &shell.program(), form)
-            .is_some_and(|text| std::fs::write(shell.root().join(file), text).is_ok());
+        let schema = output(&mut shell.command(shell.program(), &["schema", form]));
+        let written = schema.is_some_and(|text| std::fs::write(shell.root().join(file), text).is_ok());
         tally.add(Tally::check(written));
     }
     tally

@@ -19,71 +19,40 @@ pub struct Tool {
     pub needed_for: &'static str,
 }
 
-const TOOLS: &[Tool] = &[
-    Tool {
-        program: "qemu-x86_64",
-        package: "qemu-user",
-        version: "--version",
-        needed_for: "the program on processors without AVX-512 or AVX2",
-    },
-    Tool {
-        program: "likwid-bench",
-        package: "likwid",
-        version: "-h",
-        needed_for: "likwid-bench compared with our kernels",
-    },
-    // hpcc itself only ever measures; what starts it comes with it.
-    Tool { program: "mpirun", package: "hpcc", version: "--version", needed_for: "HPL compared with our LINPACK" },
-    Tool { program: "fio", package: "fio", version: "--version", needed_for: "fio compared with our disk rows" },
-    Tool {
-        program: "sysbench",
-        package: "sysbench",
-        version: "--version",
-        needed_for: "sysbench compared with our streams",
-    },
-    Tool { program: "ioping", package: "ioping", version: "-v", needed_for: "ioping compared with our disk rows" },
-    Tool { program: "iperf", package: "iperf", version: "-v", needed_for: "iperf 2 compared with our streams" },
-    Tool { program: "iperf3", package: "iperf3", version: "--version", needed_for: "iperf3 compared with our streams" },
-    Tool {
-        program: "sockperf",
-        package: "sockperf",
-        version: "--version",
-        needed_for: "sockperf compared with our round trips",
-    },
-    Tool { program: "ping", package: "iputils-ping", version: "-V", needed_for: "ping compared with our round trips" },
-    Tool { program: "ip", package: "iproute2", version: "-V", needed_for: "the network between two namespaces" },
-    Tool { program: "nft", package: "nftables", version: "--version", needed_for: "networks that lose datagrams" },
-    Tool { program: "mkfs.xfs", package: "xfsprogs", version: "-V", needed_for: "disk rows on xfs" },
-    Tool { program: "mkfs.btrfs", package: "btrfs-progs", version: "--version", needed_for: "disk rows on btrfs" },
-    Tool { program: "mkfs.vfat", package: "dosfstools", version: "--help", needed_for: "disk rows on FAT" },
-    Tool {
-        program: "bindfs",
-        package: "bindfs",
-        version: "-V",
-        needed_for: "disk rows on a file system in user space",
-    },
-    Tool {
-        program: "chromium",
-        package: "chromium",
-        version: "--version",
-        needed_for: "the report's page in a browser",
-    },
-    Tool { program: "node", package: "nodejs", version: "--version", needed_for: "what drives the browser" },
-    Tool { program: "npm", package: "npm", version: "--version", needed_for: "getting what drives the browser" },
-    Tool {
-        program: "python3",
-        package: "python3",
-        version: "--version",
-        needed_for: "the independent check of documents",
-    },
-];
+const fn tool(program: &'static str, package: &'static str, version: &'static str, needed_for: &'static str) -> Tool {
+    Tool { program, package, version, needed_for }
+}
 
-/// Components of Rust that a minimal installation lacks, each with its command of cargo.
-const COMPONENTS: &[(&str, &str)] = &[("rustfmt", "fmt"), ("clippy", "clippy")];
+const TOOLS: &[Tool] = &[
+    tool("qemu-x86_64", "qemu-user", "--version", "the program on processors without AVX-512 or AVX2"),
+    tool("likwid-bench", "likwid", "-h", "likwid-bench compared with our kernels"),
+    // hpcc itself only ever measures; what starts it comes with it.
+    tool("mpirun", "hpcc", "--version", "HPL compared with our LINPACK"),
+    tool("fio", "fio", "--version", "fio compared with our disk benchmarks"),
+    tool("sysbench", "sysbench", "--version", "sysbench compared with our streams"),
+    tool("ioping", "ioping", "-v", "ioping compared with our disk benchmarks"),
+    tool("iperf", "iperf", "-v", "iperf 2 compared with our streams"),
+    tool("iperf3", "iperf3", "--version", "iperf3 compared with our streams"),
+    tool("sockperf", "sockperf", "--version", "sockperf compared with our round trips"),
+    tool("ping", "iputils-ping", "-V", "ping compared with our round trips"),
+    tool("ip", "iproute2", "-V", "the network between two namespaces"),
+    tool("nft", "nftables", "--version", "networks that lose datagrams"),
+    tool("mkfs.xfs", "xfsprogs", "-V", "disk benchmarks on xfs"),
+    tool("mkfs.btrfs", "btrfs-progs", "--version", "disk benchmarks on btrfs"),
+    tool("mkfs.vfat", "dosfstools", "--help", "disk benchmarks on FAT"),
+    tool("bindfs", "bindfs", "-V", "disk benchmarks on a file system in user space"),
+    tool("chromium", "chromium", "--version", "the report's page in a browser"),
+    tool("node", "nodejs", "--version", "what drives the browser"),
+    tool("npm", "npm", "--version", "getting what drives the browser"),
+    tool("python3", "python3", "--version", "the independent check of documents"),
+];
 
 /// Installs what is missing.
 pub fn run(shell: &Shell) -> Tally {
-    for (component, _) in COMPONENTS.iter().filter(|(_, command)| !knows(shell, command)) {
+    // Components of Rust that a minimal installation lacks, each with its command of cargo.
+    for (component, _) in
+        [("rustfmt", "fmt"), ("clippy", "clippy")].iter().filter(|(_, command)| !knows(shell, command))
+    {
         succeeds(&mut shell.command("rustup", &["component", "add", component]));
     }
     get(shell, TOOLS)
@@ -92,7 +61,7 @@ pub fn run(shell: &Shell) -> Tally {
 /// Installs what is missing of these; what still is, as skipped.
 pub fn get(shell: &Shell, tools: &[Tool]) -> Tally {
     let missing = || tools.iter().filter(|tool| !has(tool.program, tool.version));
-    if missing().next().is_some() && may_install() {
+    if missing().next().is_some() && is_root() && has("apt-get", "--version") {
         let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
         install(shell, &packages);
     }
@@ -116,11 +85,6 @@ pub fn has(program: &str, version: &str) -> bool {
 /// Whether cargo knows this command.
 pub fn knows(shell: &Shell, command: &str) -> bool {
     is_there(&mut shell.cargo(&[command, "--version"]))
-}
-
-/// Whether packages can be installed: root, and a package manager that is known here.
-fn may_install() -> bool {
-    is_root() && has("apt-get", "--version")
 }
 
 /// Whether this process has root's identity.

@@ -26,17 +26,21 @@ const AT_A_TIME: &str = "--test-threads=5";
 /// for a second, and what is broken fails twice.
 const MOST_AGAIN: usize = 4;
 
-/// Tests of the program that run alone, by parts of their names: they disturb the machine on purpose, or assert that
-/// nothing disturbed it.
+/// Tests of the program that run alone, by parts of their names: they take CPUs away on purpose, or assert that nothing
+/// disturbed them.
 const ALONE: &[&str] = &[
-    "cpu::trouble::",
+    "cpu::trouble::a_cpu_that_is_switched_off_before_a_launch_is_a_failed_row_that_names_it",
     "disk::engines::little_locked_memory_costs_registered_buffers_and_is_said_to",
-    "disk::limits::",
-    "documents::compare::",
+    "disk::limits::a_very_slow_disk_has_rows_within_the_time",
     "documents::machines::this_machine_has_measured_peaks_with_every_input_sourced",
-    "interference::",
+    "interference::disturbances::a_cpu_that_is_switched_off_under_a_row_is_named",
+    "interference::disturbances::load_on_another_cpu_is_named",
+    "interference::disturbances::other_traffic_over_loopback_is_named",
+    "interference::doctor::",
+    "interference::live::a_quota_that_is_switched_on_and_off_is_found_and_named",
+    "interference::sampling::",
+    "interference::surroundings::a_quota_of_half_a_cpu_is_seen_named_and_not_hidden",
     "memory::cores_hand_a_line_to_each_other",
-    "references::here::",
 ];
 
 /// Tests of the program whose outcome depends on the user's rights: what may be written and read, how much memory may be
@@ -63,7 +67,7 @@ const NOBODY: &str = "65534";
 
 /// Which tests, how, and as whom.
 struct Pass {
-    cargo: Vec<&'static str>,
+    cargo: &'static [&'static str],
     harness: Vec<String>,
     as_nobody: bool,
 }
@@ -72,41 +76,19 @@ impl Pass {
     /// Every test of every crate but those of the program that run alone, and the examples in the documentation.
     fn together() -> Self {
         let skips = ALONE.iter().map(|name| format!("--skip={name}"));
-        let harness = [AT_A_TIME.to_owned()].into_iter().chain(skips).collect();
-        Self { cargo: vec!["--exclude=lab"], harness, as_nobody: false }
+        let harness = std::iter::once(AT_A_TIME.to_owned()).chain(skips).collect();
+        Self { cargo: &["--exclude=lab"], harness, as_nobody: false }
     }
 
-    fn alone() -> Self {
-        let names = ALONE.iter().map(|name| (*name).to_owned());
-        let harness = ["--test-threads=1".to_owned()].into_iter().chain(names).collect();
-        Self { cargo: vec!["--exclude=lab", "--tests"], harness, as_nobody: false }
-    }
-
-    /// The programs in `lab` are not tested but for this.
-    fn smoke() -> Self {
-        Self { cargo: vec!["--bin=lab"], harness: vec!["smoke".to_owned()], as_nobody: false }
-    }
-
-    fn as_nobody() -> Self {
-        let names = BY_USER.iter().map(|name| (*name).to_owned());
-        // Some of them measure and assert that nothing disturbed them.
-        let harness = ["--test-threads=1".to_owned()].into_iter().chain(names).collect();
-        Self { cargo: vec!["--exclude=lab", "--tests"], harness, as_nobody: true }
-    }
-
-    /// One test, alone.
-    fn one(&self, name: &str) -> Self {
-        let cargo = [self.cargo.clone(), vec!["--tests"]].concat();
-        Self {
-            cargo,
-            harness: ["--exact", "--test-threads=1", name].map(str::to_owned).into(),
-            as_nobody: self.as_nobody,
-        }
+    /// The tests of these names, one at a time: some assert that nothing disturbed them.
+    fn named(names: &[&str], as_nobody: bool) -> Self {
+        let harness = ["--test-threads=1"].iter().chain(names).map(|word| (*word).to_owned()).collect();
+        Self { cargo: &["--exclude=lab", "--tests"], harness, as_nobody }
     }
 
     fn command(&self, shell: &Shell) -> Command {
         let mut command = shell.cargo(&["test", "--workspace", "--no-fail-fast"]);
-        command.args(&self.cargo).args(["--", "--format=pretty"]).args(&self.harness);
+        command.args(self.cargo).args(["--", "--format=pretty"]).args(&self.harness);
         // Snapshots are compared, never rewritten.
         command.env(SKIPS, skips_file(shell)).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
         if self.as_nobody {
@@ -141,13 +123,15 @@ pub(crate) fn run(shell: &Shell) -> Tally {
         }
     }
     tally.add(twice(shell, &Pass::together()));
-    tally.add(twice(shell, &Pass::alone()));
-    tally.add(twice(shell, &Pass::smoke()));
+    tally.add(twice(shell, &Pass::named(ALONE, false)));
+    // The programs in `lab` are not tested but for this.
+    let smoke = Pass { cargo: &["--bin=lab"], harness: vec!["smoke".to_owned()], as_nobody: false };
+    tally.add(count(shell, &smoke));
     let [program, options @ ..] = as_nobody();
     if !is_root() {
         println!("this user has no rights: no test is run as nobody");
     } else if is_there(shell.command(program, &options).arg("ls").arg(shell.program())) {
-        tally.add(twice(shell, &Pass::as_nobody()));
+        tally.add(twice(shell, &Pass::named(BY_USER, true)));
     } else {
         tally.add(Tally::skip("tests as nobody: setpriv is missing, or nobody cannot read the target folder"));
     }
@@ -167,7 +151,7 @@ fn skips_file(shell: &Shell) -> PathBuf {
 
 /// Runs a pass, and each of a few failed tests once more, alone.
 fn twice(shell: &Shell, pass: &Pass) -> Tally {
-    again(count(shell, pass), |test| count(shell, &pass.one(test)))
+    again(count(shell, pass), |test| count(shell, &Pass::named(&["--exact", test], pass.as_nobody)))
 }
 
 fn again(mut tally: Tally, mut run: impl FnMut(&str) -> Tally) -> Tally {

@@ -1,10 +1,9 @@
 //! `cargo xtask codegen`: every arithmetic kernel, as it lies in the program's own file, against the work that its row
 //! declares.
 //!
-//! The rules are those of `kernels/tests/codegen.rs`; here they are held by the binary that is shipped, after linking.
-//! Nothing is executed, so kernels for other machines than this are looked at too. As a step of `cargo xtask test` it
-//! takes the program that the other steps have built: naked functions are assembled as they are written, so their code
-//! is the same in every profile, and a dist build takes minutes.
+//! The rules are those of `kernels/tests/codegen.rs`; here they hold for the binary that is shipped, after linking. As a
+//! step of `cargo xtask test` it takes the program that the other steps have built: the code of naked functions is the
+//! same in every profile, and a dist build takes minutes.
 
 #[path = "../../../crates/kernels/tests/support/machine_code.rs"]
 mod machine_code;
@@ -24,16 +23,16 @@ use crate::test_runs::build;
 use machine_code::{TableRow, check, check_spaced};
 use symbols::{Function, Program};
 
-/// What this command takes, for the usage.
-pub(crate) const USAGE: &str = "codegen [--binary PATH]";
-
 /// The table for the dist build, or for the program named.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let tally = match arguments {
-        [] => release(shell),
+        [] if succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--profile", "dist"])) => {
+            program(&shell.target().join("dist/assay"))
+        }
+        [] => Tally::failure("codegen: the program does not compile"),
         [option, path] if option == "--binary" => program(Path::new(path)),
         _ => {
-            println!("usage: cargo lab {USAGE}");
+            println!("usage: cargo xtask codegen [--binary PATH]");
             return ExitCode::from(2);
         }
     };
@@ -46,32 +45,25 @@ pub(crate) fn step(shell: &Shell) -> Tally {
     if build(shell) { program(&shell.program()) } else { Tally::failure("codegen: the program does not compile") }
 }
 
-/// Builds the program that is shipped and looks at it.
-fn release(shell: &Shell) -> Tally {
-    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--profile", "dist"])) {
-        return Tally::check(false);
-    }
-    program(&shell.target().join("dist/assay"))
-}
-
 /// Prints the table of one program; each kernel counts, and each variant with NOPs.
 fn program(path: &Path) -> Tally {
     if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
         return Tally::skip("the program's machine code: only x86-64 Linux has kernels in assembly");
     }
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) => return unreadable(path, &error.to_string()),
-    };
-    let program = match Program::read(&bytes) {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string());
+    let program = match bytes.as_ref().map_err(String::clone).and_then(|bytes| Program::read(bytes)) {
         Ok(program) => program,
-        Err(error) => return unreadable(path, &error),
+        Err(error) => return Tally::failure(format!("codegen: {}: {error}", path.display())),
     };
     println!("{}\n       {}", path.display(), TableRow::heading());
     let mut tally = Tally::default();
     for kernel in KERNELS {
-        let spaced = kernel.spaced_code().map(|(_, nops)| look_spaced(&program, kernel, nops));
-        for looked_at in [Some(look(&program, kernel)), spaced].into_iter().flatten() {
+        let plain = function(&program, kernel, "");
+        let spaced = kernel
+            .spaced_code()
+            .map(|(_, nops)| check_spaced(kernel, plain.clone()?, function(&program, kernel, "_spaced")?, nops));
+        let plain = plain.clone().and_then(|(bytes, address)| check(kernel, bytes, address));
+        for looked_at in std::iter::once(plain).chain(spaced) {
             match &looked_at {
                 Ok(row) => println!("ok     {row}"),
                 Err(wrong) => {
@@ -85,36 +77,13 @@ fn program(path: &Path) -> Tally {
     tally
 }
 
-fn unreadable(path: &Path, why: &str) -> Tally {
-    println!("{}: {why}", path.display());
-    Tally::check(false)
-}
-
-/// The line of one kernel, or what is wrong with it.
-fn look(program: &Program, kernel: &Kernel) -> Result<TableRow, String> {
-    let function = function(program, kernel, "")?;
-    check(kernel, function.bytes, function.address)
-}
-
-/// The same for its variant with NOPs.
-fn look_spaced(program: &Program, kernel: &Kernel, nops: u64) -> Result<TableRow, String> {
-    let [plain, spaced] = [function(program, kernel, "")?, function(program, kernel, "_spaced")?];
-    check_spaced(kernel, (plain.bytes, plain.address), (spaced.bytes, spaced.address), nops)
-}
-
-/// The function of a kernel, or of a variant of it, as its name ends.
+/// The function of a kernel, by its name `op/element/instruction set`: the module is that of its operation, and the
+/// function is called like the rest, with this end.
 fn function<'data>(program: &Program<'data>, kernel: &Kernel, end: &str) -> Result<Function<'data>, String> {
-    let (module, name) = place(kernel);
-    program
-        .function(&["kernels", "x86_64", module, &(name + end)])
-        .map_err(|why| format!("{}{end}: is not in the program: {why}", kernel.name))
-}
-
-/// Where a kernel's code is, by its name `op/element/instruction set`: the module of its operation, and a function
-/// called like the rest.
-fn place(kernel: &Kernel) -> (&'static str, String) {
     let (module, rest) = kernel.name.split_once('/').unwrap_or((kernel.name, ""));
-    (module, rest.replace('/', "_"))
+    program
+        .function(&["kernels", "x86_64", module, &(rest.replace('/', "_") + end)])
+        .map_err(|why| format!("{}{end}: is not in the program: {why}", kernel.name))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What may be written only in certain crates: unsafe code, clocks, argv, the environment, output, exits.
+//! What may be written only in certain crates, and what the root of each must have.
 
-use super::repository::Repository;
+use super::repository::{File, Repository, Token};
 use super::violation::Violation;
 
 /// Tokens, and where they may stand.
@@ -75,6 +75,62 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
+/// Where an area is at home.
+const HOMES: &[&str] = &["crates/areas/", "crates/bench/src/engines/", "crates/model/"];
+
+/// The files outside that name an area or its parameters, tests not counted.
+pub(super) fn areas(repository: &Repository) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in repository.files.iter().filter(|file| !HOMES.iter().any(|home| file.path.starts_with(home))) {
+        let names = ["Cpu", "Linpack", "Memory", "Disk", "Net"]
+            .map(|area| ["Area", "Params"].map(|of| format!("{of} : : {area}")));
+        let found = names.iter().flatten().flat_map(|path| file.occurrences(path)).filter(|token| !token.in_test);
+        let lines: Vec<usize> = found.map(|token| token.line).collect();
+        let first = lines.iter().min();
+        violations.extend(first.map(|line| Violation::at_line(&file.path, *line, format!("{} times", lines.len()))));
+    }
+    violations
+}
+
+/// The roots of crates that lack the line by which the compiler holds a rule, so that no `allow` below can lift it.
+pub(super) fn roots(repository: &Repository) -> Vec<Violation> {
+    let is_root = |file: &&File| ["/src/lib.rs", "/src/main.rs"].iter().any(|root| file.path.ends_with(root));
+    let lacking = repository.files.iter().filter(is_root).flat_map(|file| {
+        let forbids = (!["kernels", "sys"].contains(&file.owner())).then_some("# ! [ forbid ( unsafe_code ) ]");
+        // Without the standard library there is no file, no socket, no clock and no allocation in a timed loop.
+        let bare = (file.owner() == "kernels").then_some("# ! [ no_std ]");
+        let lines = [forbids, bare].into_iter().flatten().filter(|line| file.occurrences(line).next().is_none());
+        lines.map(|line| Violation::of_file(&file.path, format!("lacks {}", line.replace(' ', ""))))
+    });
+    lacking.collect()
+}
+
+/// Where an absolute path starts on Linux. Units start with a slash too.
+const TOP: &[&str] = &["boot", "dev", "etc", "home", "lib", "mnt", "proc", "root", "run", "sys", "tmp", "usr", "var"];
+/// Before a literal: what it is compared with is a path, but none that is opened.
+const COMPARISONS: &[&str] = &["strip_prefix", "starts_with"];
+
+/// The absolute paths in `machine`: it reads through a `Sysroot`, so that a folder can represent any machine.
+pub(super) fn paths(repository: &Repository) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in repository.files.iter().filter(|file| file.owner() == "machine") {
+        let paths = file.tokens.iter().enumerate().filter(|(_, token)| !token.in_test && is_absolute(token));
+        let opened = paths.filter(|(index, _)| {
+            let before = &file.tokens[..*index];
+            !matches!(before, [.., name, open] if open.text == "(" && COMPARISONS.contains(&name.text.as_str()))
+        });
+        violations.extend(opened.map(|(_, token)| Violation::at_line(&file.path, token.line, token.text.clone())));
+    }
+    violations
+}
+
+/// Whether a token is a string that starts with `/` and a folder of the root.
+fn is_absolute(token: &Token) -> bool {
+    let Some((_, text)) = token.text.split_once('"').filter(|_| token.is_literal) else { return false };
+    let first = text.strip_prefix('/').and_then(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric()).next());
+    first.is_some_and(|first| TOP.contains(&first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,5 +185,41 @@ mod tests {
     #[test]
     fn what_is_not_done() {
         assert_eq!(found("crates/sys/src/a.rs", "fn f() { todo!() }").len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_knows_an_area() {
+        let wrong = |path, text| areas(&Repository::of(&[(path, text)])).len();
+        let text = "fn f(p: &Params) { matches!(p, Params::Disk(_)) || g(model::Area::Net) }";
+        assert_eq!(wrong("crates/report/src/a.rs", text), 1);
+        assert_eq!(wrong("crates/bench/src/engines/disk/mod.rs", text), 0);
+        assert_eq!(wrong("crates/report/src/a.rs", "#[test]\nfn f() { Area::Net }"), 0);
+        assert_eq!(wrong("crates/report/src/a.rs", "fn f() { DiskParams::Disk; Area::Other }"), 0);
+    }
+
+    #[test]
+    fn a_path_that_leaves_the_sysroot() {
+        let wrong = |path, text| paths(&Repository::of(&[(path, text)])).len();
+        assert_eq!(wrong("crates/machine/src/cpu.rs", "fn f() { open(\"/proc/cpuinfo\") }"), 1);
+        assert_eq!(wrong("crates/machine/src/cpu.rs", "const A: &[u8] = br#\"/sys\"#;"), 1);
+        assert_eq!(
+            wrong("crates/machine/src/cpu.rs", "/// Reads /proc.\nfn f() { open(\"proc/cpuinfo\", '/', \"/\") }"),
+            0
+        );
+        assert_eq!(wrong("crates/machine/src/cpu.rs", "#[cfg(test)] mod tests { const A: &str = \"/proc\"; }"), 0);
+        assert_eq!(wrong("crates/machine/src/a.rs", "fn f(s: &str) { s.strip_prefix(\"/dev/\"); }"), 0);
+        assert_eq!(wrong("crates/machine/src/a.rs", "const UNIT: &str = \"/cycle\";"), 0);
+        assert_eq!(wrong("crates/sys/src/lib.rs", "const A: &str = \"/proc/self\";"), 0);
+    }
+
+    #[test]
+    fn a_root_without_its_attributes() {
+        let wrong = |path, text| roots(&Repository::of(&[(path, text)])).len();
+        assert_eq!(wrong("crates/model/src/lib.rs", "//! Words.\n#![forbid(unsafe_code)]\npub mod a;"), 0);
+        assert_eq!(wrong("crates/model/src/lib.rs", "//! Words, #![forbid(unsafe_code)]\npub mod a;"), 1);
+        assert_eq!(wrong("crates/cli/src/main.rs", "#![deny(unsafe_code)] fn main() {}"), 1);
+        assert_eq!(wrong("crates/sys/src/lib.rs", "pub mod clock;"), 0);
+        assert_eq!(wrong("crates/kernels/src/lib.rs", "#![no_std]\npub mod chain;"), 0);
+        assert_eq!(wrong("crates/kernels/src/lib.rs", "pub mod chain;"), 1);
     }
 }

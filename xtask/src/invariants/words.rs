@@ -99,11 +99,8 @@ pub(super) fn long_summaries(repository: &Repository) -> Vec<Violation> {
             let first: Vec<&str> = passage.text.lines().take(MOST_LINES).collect();
             let ends = |line: &&str| line.ends_with(['.', ':', '!', '?']) || line.contains(". ") || line.contains(": ");
             if passage.text.lines().count() > MOST_LINES && !first.iter().any(ends) {
-                violations.push(Violation::at_line(
-                    &file.path,
-                    passage.line,
-                    "the first sentence takes more than two lines",
-                ));
+                let text = "the first sentence takes more than two lines";
+                violations.push(Violation::at_line(&file.path, passage.line, text));
             }
         }
     }

@@ -1,17 +1,6 @@
 //! What is refused: one sentence, exit status 2, nothing measured, nothing left behind.
 
-use crate::common::{Scratch, assay, command, names, refusal};
-
-/// Asserts that a command line is refused with these parts of a sentence.
-fn refused(arguments: &str, says: &[&str]) {
-    let scratch = Scratch::new();
-    let ran = assay(&scratch, arguments);
-    let sentence = refusal(&ran);
-    for part in says {
-        assert!(sentence.contains(part), "'{arguments}': {sentence}");
-    }
-    assert!(!scratch.join("store/runs").exists(), "'{arguments}' left a run behind");
-}
+use crate::common::{Scratch, assay, names, refusal, refused, suite};
 
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
@@ -32,12 +21,12 @@ fn unknown_names_are_answered_with_the_known_ones() {
     // No x86-64 CPU has both of these.
     refused("cpu --op fma --isa neon", &["no kernel", "neon"]);
     refused("cpu --op plain --isa sse2", &["no kernel for plain with sse2"]);
-    refused("cpu --op fma --exact-workload", &["states no totals"]);
     refused("report no-such-run", &["'no-such-run'"]);
     refused("runs no-such-run", &["'no-such-run'"]);
     refused("info --sysroot /no/such/folder", &["/no/such/folder"]);
     refused("run --declare memory.chanels=12", &["memory.chanels", "memory.channels"]);
     refused("run --declare memory.channels=-1", &["memory.channels"]);
+    refused("doctor now", &["now"]);
 }
 
 #[test]
@@ -57,17 +46,15 @@ fn numbers_that_make_no_sense_are_refused() {
 #[test]
 fn a_broken_suite_file_is_located() {
     let scratch = Scratch::new();
-    let suite = scratch.join("broken.toml");
     for (text, says) in [
         ("name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\n", "line 4"),
         ("name = \"x\"\nno such syntax\n", "line 2, column"),
         ("name = \"x\"\n", "no benchmarks"),
         ("", "line 1"),
     ] {
-        std::fs::write(&suite, text).unwrap();
-        let ran = command(&scratch, ["run".as_ref(), suite.as_os_str()]).output().unwrap().into();
+        let ran = assay(&scratch, &suite(&scratch, text));
         let sentence = refusal(&ran);
-        assert!(sentence.contains(says) && sentence.contains("broken.toml"), "{text:?}: {sentence}");
+        assert!(sentence.contains(says) && sentence.contains("suite.toml"), "{text:?}: {sentence}");
     }
 }
 
@@ -79,7 +66,7 @@ fn a_corrupt_run_is_named() {
         [(&b"{\"schema\": \"assay.run/1\", "[..], "not a run"), (b"{\"schema\": \"assay.run/7\"}", "assay.run/7")]
     {
         std::fs::write(&run, bytes).unwrap();
-        let ran = command(&scratch, ["report".as_ref(), run.as_os_str()]).output().unwrap().into();
+        let ran = assay(&scratch, &format!("report {}", run.display()));
         let sentence = refusal(&ran);
         assert!(sentence.contains(says) && sentence.contains("run.json"), "{sentence}");
     }
@@ -93,8 +80,7 @@ fn an_output_folder_that_is_taken_is_refused() {
     std::fs::create_dir(&taken).unwrap();
     std::fs::write(taken.join("mine"), "precious").unwrap();
     for path in [taken.clone(), taken.join("mine")] {
-        let ran = command(&scratch, ["run".as_ref(), "--out".as_ref(), path.as_os_str()]).output().unwrap().into();
-        assert!(refusal(&ran).contains("taken"));
+        assert!(refusal(&assay(&scratch, &format!("run --out {}", path.display()))).contains("taken"));
     }
     assert_eq!(std::fs::read_to_string(taken.join("mine")).unwrap(), "precious");
 }

@@ -66,15 +66,20 @@ pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIt
     command
 }
 
-/// The arguments of a run of scalar rows of these element types, whose samples are all from one process run.
-pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> String {
-    let path = scratch.join("one-launch.toml");
-    let text = format!(
-        "name = \"one-launch\"\n[sampling.cpu]\nsamples = {samples}\nper_launch = {samples}\nsample = \"300ms\"\n\
-         [[cpu]]\nop = \"fma\"\ntype = [{elements}]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n"
-    );
+/// The arguments that run this suite.
+pub(crate) fn suite(scratch: &Scratch, text: &str) -> String {
+    let path = scratch.join("suite.toml");
     std::fs::write(&path, text).unwrap();
     format!("run {}", path.display())
+}
+
+/// The arguments of a run of scalar rows of these element types, whose samples are all from one process run.
+pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> String {
+    let text = format!(
+        "name = \"one-launch\"\nsampling.cpu = {{ samples = {samples}, per_launch = {samples}, sample = \"300ms\" }}\n\
+         cpu = [{{ op = \"fma\", type = [{elements}], isa = [\"scalar\"], threads = [\"1\"] }}]\n"
+    );
+    suite(scratch, &text)
 }
 
 /// How the program ended.
@@ -92,9 +97,14 @@ impl From<Output> for Ran {
     }
 }
 
+/// Runs a command to its end.
+pub(crate) fn ran(mut command: Command) -> Ran {
+    command.output().unwrap().into()
+}
+
 /// Runs the program to its end; spaces separate the arguments.
 pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Ran {
-    command(scratch, arguments.split_whitespace()).output().unwrap().into()
+    ran(command(scratch, arguments.split_whitespace()))
 }
 
 /// Runs the program, which must succeed.
@@ -123,10 +133,19 @@ pub(crate) fn verified(arguments: &str) -> Value {
     document
 }
 
+/// The only row of a run that must succeed.
+#[track_caller]
+pub(crate) fn only_row(ran: &Ran) -> Value {
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let document = printed(ran);
+    check(&document);
+    let [row] = rows(&document) else { panic!("{:?}", ids(&document)) };
+    row.clone()
+}
+
 /// The planned ids of a command.
 pub(crate) fn listed(arguments: &str) -> Vec<String> {
-    let ran = assay(&Scratch::new(), &format!("{arguments} --list"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let ran = succeed(&Scratch::new(), &format!("{arguments} --list"));
     ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
 }
 
@@ -281,4 +300,16 @@ pub(crate) fn refusal(ran: &Ran) -> &str {
     assert!(ran.stdout.is_empty(), "{ran:?}");
     assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("RUST_BACKTRACE"), "{ran:?}");
     ran.stderr.trim()
+}
+
+/// Asserts that a command line is refused with these parts of a sentence, and stores nothing.
+#[track_caller]
+pub(crate) fn refused(arguments: &str, says: &[&str]) {
+    let scratch = Scratch::new();
+    let ran = assay(&scratch, arguments);
+    let sentence = refusal(&ran);
+    for part in says {
+        assert!(sentence.contains(part), "'{arguments}': {sentence}");
+    }
+    assert!(!scratch.join("store").exists(), "'{arguments}' left a store behind");
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::cluster::run::{SYSTEM, plan, ran, run};
-use crate::common::{Ran, Scratch, command, is_root, list, names, printed, refusal, root, skip, text};
+use crate::cluster::run::{SYSTEM, plan, run};
+use crate::common::{Ran, Scratch, command, is_root, list, names, printed, ran, refusal, root, skip, text};
 use crate::schema::defects;
 use crate::system::mounts::{ReadOnly, Tmpfs};
 
@@ -18,7 +18,7 @@ const FILES: [&str; 5] = ["cluster.json", "drain.txt", "index.html", "junit.xml"
 fn cluster(scratch: &Scratch, word: &str, folder: &Path, options: &str) -> Ran {
     let mut words = vec!["cluster", word, folder.to_str().unwrap()];
     words.extend(options.split_whitespace());
-    command(scratch, words).output().unwrap().into()
+    ran(command(scratch, words))
 }
 
 /// Measures the remaining tasks of a plan.
@@ -161,7 +161,7 @@ fn a_report_that_cannot_be_written_is_still_shown() {
         refused_for("Read-only");
         let file = folder.join("values.csv");
         let words = ["cluster", "report", folder.to_str().unwrap(), "--format", "csv", "-o", file.to_str().unwrap()];
-        let ran: Ran = command(&scratch, words).output().unwrap().into();
+        let ran = ran(command(&scratch, words));
         assert!(refusal(&ran).contains("values.csv") && ran.stderr.contains("Read-only"), "{ran:?}");
     }
     let Some(small) = Tmpfs::mount(folder.join("report"), "size=8k") else {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -36,16 +35,10 @@ fn plan(scratch: &Scratch, nodes: &str, network: &str) -> PathBuf {
     folder
 }
 
-/// The command of a worker for the network of a node.
-fn agent(scratch: &Scratch, folder: &Path, node: &str, linger: &str) -> Command {
-    let words = ["agent", "--node", node, "--role", "net", "--linger", linger, "--plan"].map(str::to_owned);
-    let mut command = command(scratch, words.into_iter().chain([folder.display().to_string()]));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
+/// Starts a worker for the network of a node.
 fn start(scratch: &Scratch, folder: &Path, node: &str, linger: &str) -> Running {
-    Running::start(&mut agent(scratch, folder, node, linger))
+    let words = ["agent", "--node", node, "--role", "net", "--linger", linger, "--plan"].map(str::to_owned);
+    Running::read(command(scratch, words.into_iter().chain([folder.display().to_string()])))
 }
 
 /// The outcomes of a node's network tasks, by name.

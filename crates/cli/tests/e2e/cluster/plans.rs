@@ -11,11 +11,13 @@ use crate::system::mounts::{ReadOnly, Tmpfs};
 use crate::system::process::{Running, assert_no_orphans, signal};
 
 /// A suite of two areas, a fraction of a second each.
-const SUITE: &str = "name = \"tiny\"\n\
-    [sampling.cpu]\nsamples = 3\nper_launch = 1\nsample = \"30ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
-    [sampling.memory]\nsamples = 3\nper_launch = 1\nsample = \"30ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
-    [[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n\
-    [[memory]]\npattern = \"chase\"\nop = [\"load\"]\nworking_set = \"1MiB\"\nthreads = [\"1\"]\n";
+const SUITE: &str = r#"
+name = "tiny"
+sampling.cpu = { samples = 3, per_launch = 1, sample = "30ms", warm_up = ["1ms", "2ms"] }
+sampling.memory = { samples = 3, per_launch = 1, sample = "30ms", warm_up = ["1ms", "2ms"] }
+cpu = [{ op = "fma", type = ["fp64"], isa = ["scalar"], threads = ["1"] }]
+memory = [{ pattern = "chase", op = ["load"], working_set = "1MiB", threads = ["1"] }]
+"#;
 
 const TASKS: [&str; 2] = ["cpu", "memory"];
 

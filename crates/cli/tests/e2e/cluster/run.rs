@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{Ran, Scratch, check, command, document, is_root, names, refusal, skip};
+use crate::common::{Scratch, check, command, document, is_root, names, ran, refusal, skip};
+use crate::references::support::fake;
 use crate::system::process::{Running, has, reacting, signal, wait_for};
 
 /// A suite of one short row.
@@ -23,7 +24,7 @@ pub(crate) fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
     fs::write(&suite, SUITE).unwrap();
     let folder = scratch.join("the plan");
     let words = ["cluster", "plan", "--nodes", nodes, "--suite", suite.to_str().unwrap(), folder.to_str().unwrap()];
-    let ran: Ran = command(scratch, words).output().unwrap().into();
+    let ran = ran(command(scratch, words));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     folder
 }
@@ -36,10 +37,6 @@ pub(crate) fn run(scratch: &Scratch, folder: &Path, options: &str, programs: &st
     let mut command = command(scratch, words);
     command.env("PATH", programs);
     command
-}
-
-pub(crate) fn ran(mut command: Command) -> Ran {
-    command.output().unwrap().into()
 }
 
 /// Asserts that every node has done its only task exactly once, with a valid document.
@@ -68,7 +65,7 @@ fn every_node_on_this_host_one_after_another() {
 }
 
 /// An `xhpl` that solves the system of its `HPL.dat` at once, and reports a hundred seconds.
-const XHPL: &str = "#!/bin/sh\nline() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\n\
+const XHPL: &str = "line() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\n\
     rate=$(awk -v n=$n 'BEGIN { printf \"%.6e\", (2 / 3 * n * n * n + 1.5 * n * n) / 100 / 1e9 }')\n\
     echo \"WR11C2R4 $n 192 $(line 11) $(line 12) 100.00 $rate\"\n\
     echo '||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.5e-03 ...... PASSED'\necho 'End of Tests.'\n";
@@ -76,14 +73,8 @@ const XHPL: &str = "#!/bin/sh\nline() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; 
 #[test]
 fn hpl_runs_once_across_all_nodes() {
     let scratch = Scratch::new();
-    let script = |name: &str, text: &str| {
-        let path = scratch.join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
-    };
-    let xhpl = format!("--hpl={}", script("xhpl", XHPL));
-    let launcher = script("launcher", "#!/bin/sh\n[ \"$1\" = -np ] || exit 9\nshift 2\nexec \"$@\"\n");
+    let xhpl = format!("--hpl={}", fake(&scratch, "xhpl", XHPL).display());
+    let launcher = fake(&scratch, "launcher", "[ \"$1\" = -np ] || exit 9\nshift 2\nexec \"$@\"").display().to_string();
     let suite = scratch.join("tiny.toml");
     fs::write(&suite, SUITE).unwrap();
     let folder = scratch.join("plan");
@@ -163,10 +154,9 @@ impl MadeUp {
         fs::create_dir_all(&bin).unwrap();
         fs::create_dir_all(&state).unwrap();
         for (name, text) in COMMANDS {
-            let path = bin.join(name);
-            let (bin, state) = (bin.display(), state.display());
-            fs::write(&path, format!("#!/bin/sh\nBIN={bin}\nSTATE={state}\nNODES='{nodes}'\n{text}")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let (folder, state) = (bin.display(), state.display());
+            let script = fake(&scratch, name, &format!("BIN={folder}\nSTATE={state}\nNODES='{nodes}'\n{text}"));
+            fs::rename(script, bin.join(name)).unwrap();
         }
         Self { scratch }
     }
@@ -260,8 +250,7 @@ fn an_interrupt_leaves_the_jobs_and_says_how_to_end_them() {
     let srun = slurm.scratch.join("bin/srun");
     let text = fs::read_to_string(&srun).unwrap();
     fs::write(&srun, text.replace("#!/bin/sh\n", "#!/bin/sh\nsleep 2\n")).unwrap();
-    let mut plain = reacting(&slurm.run(&folder, "--no-confirm"));
-    let submitting = Running::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let submitting = Running::read(reacting(&slurm.run(&folder, "--no-confirm")));
     let jobs = folder.join("jobs");
     wait_for(Duration::from_secs(30), || jobs.exists().then(|| names(&jobs)).filter(|jobs| !jobs.is_empty())).unwrap();
     signal(submitting.id(), "INT");

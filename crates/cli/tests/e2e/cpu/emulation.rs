@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::{Ran, Scratch, program, skip, text};
+use crate::common::{Ran, Scratch, program, ran, skip, text};
 use crate::system::process::{allowed_cpu, has, wrapped};
 
 const QEMU: &str = "qemu-x86_64";
@@ -17,8 +17,8 @@ struct Model {
     fma: &'static str,
     /// Its vector kernel for the dot product of bytes.
     dot: Option<&'static str>,
-    /// Kernels of other operations: operation, element type, instruction set.
-    others: &'static [[&'static str; 3]],
+    /// Kernels of other operations.
+    others: &'static [&'static str],
     /// An instruction set that it lacks.
     cannot: &'static str,
 }
@@ -29,12 +29,11 @@ const MODELS: &[Model] = &[
         fma: "avx2",
         dot: Some("avx2"),
         others: &[
-            ["dot", "int16", "avx2"],
-            ["muladd", "int8", "avx2"],
-            ["muladd", "int64", "avx2"],
-            ["add", "fp64", "avx2"],
-            ["all_pipes", "fp32", "avx2"],
-            ["plain", "fp64", "scalar"],
+            "dot/int16/avx2",
+            "muladd/int8/avx2",
+            "muladd/int64/avx2",
+            "all_pipes/fp32/avx2",
+            "plain/fp64/scalar",
         ],
         cannot: "avx512",
     },
@@ -42,20 +41,14 @@ const MODELS: &[Model] = &[
         name: "Nehalem",
         fma: "sse2",
         dot: Some("ssse3"),
-        others: &[["muladd", "int32", "sse4_1"], ["plain", "int8", "scalar"]],
+        others: &["muladd/int32/sse4_1", "plain/int8/scalar"],
         cannot: "avx2",
     },
     Model {
         name: "qemu64",
         fma: "sse2",
         dot: None,
-        others: &[
-            ["dot", "int16", "sse2"],
-            ["muladd", "int8", "sse2"],
-            ["muladd", "int64", "sse2"],
-            ["add", "fp32", "sse2"],
-            ["plain", "int64", "scalar"],
-        ],
+        others: &["dot/int16/sse2", "muladd/int8/sse2", "muladd/int64/sse2", "add/fp32/sse2", "plain/int64/scalar"],
         cannot: "avx2",
     },
 ];
@@ -75,11 +68,11 @@ fn on(model: &str, scratch: &Scratch, arguments: &str) -> Command {
     wrapped(scratch, command)
 }
 
-/// Runs the program on an emulated processor; it must succeed.
-fn succeed(model: &str, arguments: &str) -> Ran {
-    let ran: Ran = on(model, &Scratch::new(), arguments).output().unwrap().into();
+/// The plan of these arguments on an emulated processor.
+fn planned(model: &str, arguments: &str) -> String {
+    let ran = ran(on(model, &Scratch::new(), &format!("{arguments} --list")));
     assert_eq!(ran.status, Some(0), "{model}: '{arguments}': {ran:?}");
-    ran
+    ran.stdout
 }
 
 #[test]
@@ -88,7 +81,7 @@ fn the_plan_has_the_widest_kernels_that_the_processor_has() {
         return;
     }
     for model in MODELS {
-        let plan = succeed(model.name, "run quick --list").stdout;
+        let plan = planned(model.name, "run quick --area cpu");
         assert!(plan.contains(&format!("cpu/fma/fp64/{}/t1\t", model.fma)), "{}: {plan}", model.name);
         assert!(plan.contains("cpu/fma/fp64/scalar/t1\t") && !plan.contains("avx512"), "{}: {plan}", model.name);
         let dots: Vec<&str> = plan.lines().filter(|line| line.starts_with("cpu/dot/")).collect();
@@ -98,30 +91,11 @@ fn the_plan_has_the_widest_kernels_that_the_processor_has() {
             None => assert!(vector.is_empty(), "{}: {vector:?}", model.name),
         }
         assert_eq!(vector.is_empty(), model.dot.is_none(), "{}: {plan}", model.name);
-        let plan = succeed(model.name, "cpu --list --threads 1").stdout;
-        for id in model.others.iter().map(|kernel| format!("cpu/{}/t1\t", kernel.join("/"))) {
+        let plan = planned(model.name, "cpu --threads 1");
+        for id in model.others.iter().map(|kernel| format!("cpu/{kernel}/t1\t")) {
             assert!(plan.contains(&id), "{}: no '{id}' in {plan}", model.name);
         }
     }
-}
-
-#[test]
-fn an_instruction_set_that_is_missing_is_refused_when_named() {
-    if !emulator_is_here() {
-        return;
-    }
-    for model in MODELS {
-        let arguments = format!("cpu --op fma --type fp64 --isa {} --verify", model.cannot);
-        let ran: Ran = on(model.name, &Scratch::new(), &arguments).output().unwrap().into();
-        assert_eq!(ran.status, Some(2), "{}: {ran:?}", model.name);
-        let last = ran.stderr.lines().last().unwrap();
-        assert!(last.contains(model.cannot), "{}: {last}", model.name);
-    }
-}
-
-/// The last message of a worker for one process run on an emulated processor.
-fn launch(model: &str, experiment: &Value) -> Value {
-    last_word(on(model, &Scratch::new(), "worker"), experiment)
 }
 
 /// The last message of a worker that is started by hand with this experiment.
@@ -166,10 +140,10 @@ fn emulated_kernels_compute_what_they_should() {
     for model in MODELS {
         // The interpreter of kernels/tests checks every kernel; here the worker chooses and runs those that are here.
         for experiment in [cpu("fma", "fp64", model.fma), memory("copy_nt", model.fma), memory("load", "scalar")] {
-            let last = launch(model.name, &experiment);
+            let last = last_word(on(model.name, &Scratch::new(), "worker"), &experiment);
             assert_eq!(text(&last, "kind"), "done", "{}: {}: {last}", model.name, experiment["id"]);
         }
-        let last = launch(model.name, &cpu("fma", "fp64", model.cannot));
+        let last = last_word(on(model.name, &Scratch::new(), "worker"), &cpu("fma", "fp64", model.cannot));
         assert_eq!(text(&last, "kind"), "unavailable", "{}: {last}", model.name);
         assert!(text(&last, "reason").contains(model.cannot), "{}: {last}", model.name);
     }

@@ -1,33 +1,11 @@
-//! Arithmetic: the plan, kernels, scaling, totals done in full.
+//! Arithmetic: kernels, scaling, totals done in full, the classic table.
 
 use serde_json::Value;
 
 use crate::common::{
-    Scratch, codes, ids, is_verified, list, listed, measured, median, number, only_run, rows, same, samples, succeed,
+    Scratch, codes, ids, is_verified, list, measured, median, number, only_run, rows, same, samples, succeed, suite,
     text,
 };
-
-#[test]
-fn the_plan_has_every_precision_at_every_rung() {
-    let ids = listed("cpu --threads doubling");
-    for element in ["fp64", "fp32", "int8", "int16", "int32", "int64"] {
-        let of = |op: &str| ids.iter().any(|id| id.starts_with(&format!("cpu/{op}/{element}/")));
-        assert!(of("plain"), "{element}: {ids:#?}");
-        assert!(of("fma") || of("dot") || of("muladd"), "{element}: {ids:#?}");
-    }
-    assert!(ids.iter().any(|id| id.starts_with("cpu/all_pipes/")) || !ids.iter().any(|id| id.contains("/avx2/")));
-    let unique: std::collections::HashSet<_> = ids.iter().collect();
-    assert_eq!(unique.len(), ids.len(), "{ids:#?}");
-}
-
-#[test]
-fn a_set_that_was_named_is_measured_wherever_there_is_a_kernel_for_it() {
-    let ids = listed("cpu --isa sse2 --threads 1");
-    assert!(ids.iter().all(|id| id.contains("/sse2/")), "{ids:#?}");
-    for op in ["fma/fp64", "add/fp32", "dot/int16", "muladd/int64"] {
-        assert!(ids.iter().any(|id| id.contains(op)), "{op}: {ids:#?}");
-    }
-}
 
 #[test]
 fn low_precisions_on_any_number_of_threads() {
@@ -53,31 +31,11 @@ fn low_precisions_on_any_number_of_threads() {
 }
 
 #[test]
-fn plain_rows_show_the_scalar_peak_and_what_vectors_could_do() {
-    let document = measured(&Scratch::new(), "cpu --op plain --type fp64 --threads 1 --repeat 3");
-    let metric = &rows(&document)[0]["metrics"][0];
-    let kinds: Vec<&str> = list(metric, "peaks").iter().map(|peak| text(peak, "kind")).collect();
-    let scalar = kinds.iter().any(|kind| ["sustained", "inferred"].contains(kind));
-    assert!(scalar, "{kinds:?}");
-    if metric["efficiency"].is_object() {
-        assert_ne!(metric["efficiency"]["of"], "platform_maximum");
-    }
-}
-
-/// A suite of one row with a total of 2 x 10^8 operations.
-fn with_total(scratch: &Scratch) -> std::path::PathBuf {
-    let path = scratch.join("total.toml");
-    let text = "name = \"total\"\n[[cpu]]\nop = \"plain\"\ntype = [\"int32\"]\nisa = [\"scalar\"]\n\
-                threads = [\"1\", \"2\"]\ntotal = 2e8\n";
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-#[test]
 fn a_total_is_done_in_full_where_that_is_asked_for() {
     let scratch = Scratch::new();
-    let suite = with_total(&scratch);
-    let document = measured(&scratch, &format!("run {} --exact-workload", suite.display()));
+    let text = "name = \"total\"\n\
+                cpu = [{ op = \"plain\", type = [\"int32\"], isa = [\"scalar\"], threads = [\"1\", \"2\"], total = 2e8 }]\n";
+    let document = measured(&scratch, &format!("{} --exact-workload", suite(&scratch, text)));
     for row in rows(&document) {
         assert!(is_verified(row), "{row:#}");
         assert_eq!((samples(row).len(), number(&row["classic"], "total")), (3, 2e8), "{row:#}");

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, command, document, ids, is_verified, list, measured, printed, refusal, rows,
-    samples, skip, text,
+    Scratch, assay, check, codes, command, document, ids, is_verified, list, measured, only_row, printed, ran, refusal,
+    rows, samples, skip, suite, text,
 };
 use crate::cpu::emulation::{cpu, last_word};
 use crate::interference::disturbances::SwitchedOff;
@@ -58,13 +58,12 @@ fn an_instruction_set_that_this_machine_lacks_is_refused_where_it_is_asked_for_b
 fn an_instruction_set_that_this_machine_lacks_is_a_skipped_row_of_a_suite() {
     let scratch = Scratch::new();
     let missing = missing("an instruction set of a suite that is missing");
-    let suite = scratch.join("rare.toml");
     let stanza = |[op, element, isa]: &[&str; 3]| {
         format!("[[cpu]]\nop = \"{op}\"\ntype = [\"{element}\"]\nisa = [\"{isa}\"]\nthreads = [\"1\"]\n")
     };
     let stanzas: String = missing.iter().chain(&[["fma", "fp64", "scalar"]]).map(stanza).collect();
-    std::fs::write(&suite, format!("name = \"rare\"\n{stanzas}")).unwrap();
-    let document = measured(&scratch, &format!("run {} --repeat 1", suite.display()));
+    let rare = suite(&scratch, &format!("name = \"rare\"\n{stanzas}"));
+    let document = measured(&scratch, &format!("{rare} --repeat 1"));
     assert_eq!(rows(&document).len(), missing.len() + 1, "{:?}", ids(&document));
     let row = |id: &str| rows(&document).iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("no '{id}'"));
     for [op, element, isa] in missing {
@@ -93,25 +92,19 @@ fn more_threads_than_the_affinity_allows_are_measured_and_said_to_share_cpus() {
     }
     let arguments = "cpu --op fma --type fp64 --isa vector --threads 2 --repeat 3 --json -";
     let line = format!("exec taskset -c {} \"$@\"", allowed_cpu());
-    let ran: Ran = through_shell(&Scratch::new(), &line, arguments).output().unwrap().into();
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
-    check(&document);
-    let [row] = rows(&document) else { panic!("{:?}", ids(&document)) };
-    assert!(is_verified(row) && row["params"]["threads"] == 2, "{row:#}");
-    assert!(codes(row).contains(&"oversubscribed"), "{:#}", row["warnings"]);
-    assert_ne!(text(row, "confidence"), "high", "{row:#}");
+    let row = only_row(&ran(through_shell(&Scratch::new(), &line, arguments)));
+    assert!(is_verified(&row) && row["params"]["threads"] == 2, "{row:#}");
+    assert!(codes(&row).contains(&"oversubscribed"), "{:#}", row["warnings"]);
+    assert_ne!(text(&row, "confidence"), "high", "{row:#}");
 }
 
 /// A row on every CPU, with enough process runs to switch a CPU off meanwhile.
 fn on_every_cpu(scratch: &Scratch, cpus: usize) -> String {
-    let path = scratch.join("every-cpu.toml");
     let text = format!(
-        "name = \"every-cpu\"\n[sampling.cpu]\nsamples = 100\nper_launch = 1\nsample = \"100ms\"\ntarget = 0.000001\n\
-         [[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"vector\"]\nthreads = [\"{cpus}\"]\n"
+        "name = \"every-cpu\"\nsampling.cpu = {{ samples = 100, per_launch = 1, sample = \"100ms\", target = 0.000001 }}\n\
+         cpu = [{{ op = \"fma\", type = [\"fp64\"], isa = [\"vector\"], threads = [\"{cpus}\"] }}]\n"
     );
-    std::fs::write(&path, text).unwrap();
-    format!("run {}", path.display())
+    suite(scratch, &text)
 }
 
 #[test]

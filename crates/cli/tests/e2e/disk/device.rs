@@ -1,11 +1,7 @@
-//! Observations of the device below the test file: its own bytes, limits of a control group, compression.
+//! Observations of the device below the test file: its own bytes, limits of a control group.
 
-use std::path::Path;
-use std::process::Command;
-
-use crate::common::{Scratch, assay, codes, is_verified, median, number, printed, rows, skip};
+use crate::common::{Scratch, assay, codes, is_verified, median, number, printed, ran, rows, skip};
 use crate::disk::later::assert_explained;
-use crate::disk::support::directory;
 use crate::system::cgroup::Cgroup;
 use crate::system::mounts::LoopDisk;
 use crate::system::process::has;
@@ -32,20 +28,6 @@ fn bytes_of_a_device_that_is_ours_alone_are_ours() {
 }
 
 #[test]
-fn requests_for_nothing_are_not_held_against_a_device() {
-    let scratch = Scratch::new();
-    let Some(directory) = directory(&scratch, "requests for nothing") else { return };
-    let kind = "disk --pattern random --op read --depth 1,32 --engine null --size 64MiB --repeat 1";
-    let shown = printed(&assay(&scratch, &format!("{kind} --dir {} --json -", directory.display())));
-    for row in rows(&shown) {
-        let warned = codes(row);
-        for code in ["depth_not_reached", "other_disk_traffic", "peak_unknown", "little", "cpu_bound", "host_cache"] {
-            assert!(!warned.contains(&code), "{code}: {row:#}");
-        }
-    }
-}
-
-#[test]
 fn a_limit_of_the_control_group_is_named_where_it_binds() {
     const PER_SECOND: u32 = 400;
     let scratch = Scratch::new();
@@ -58,7 +40,7 @@ fn a_limit_of_the_control_group_is_named_where_it_binds() {
     group.allow_reads(&disk.device(), PER_SECOND);
     let kind = "disk --pattern random --op read --depth 8 --size 64MiB --repeat 3";
     let arguments = format!("{kind} --dir {} --json -", disk.path().display());
-    let shown = printed(&group.assay(&scratch, &arguments).output().unwrap().into());
+    let shown = printed(&ran(group.assay(&scratch, &arguments)));
     assert_explained(&shown);
     let row = &rows(&shown)[0];
     let share = median(row, "iops") / f64::from(PER_SECOND);
@@ -68,28 +50,4 @@ fn a_limit_of_the_control_group_is_named_where_it_binds() {
     let peaks = row["metrics"][0]["peaks"].as_array().unwrap();
     let limit = peaks.iter().find(|peak| peak["kind"] == "limit").unwrap_or_else(|| panic!("{row:#}"));
     assert!((number(limit, "value") - f64::from(PER_SECOND)).abs() < 1e-6, "{limit:#}");
-}
-
-#[test]
-fn a_file_that_is_to_be_compressed_is_named() {
-    let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "") else {
-        return skip(
-            "a compressed file",
-            "making and mounting btrfs needs the superuser, mkfs.btrfs and a loop device",
-        );
-    };
-    let folder = disk.path().join("compressed");
-    std::fs::create_dir(&folder).unwrap();
-    let warned = |folder: &Path| {
-        let kind = "disk --pattern random --op read --depth 8 --size 64MiB --verify --json -";
-        let shown = printed(&assay(&scratch, &format!("{kind} --dir {}", folder.display())));
-        assert_explained(&shown);
-        rows(&shown).iter().all(|row| codes(row).contains(&"compressed"))
-    };
-    assert!(!warned(&folder));
-    if !Command::new("chattr").arg("+c").arg(&folder).status().is_ok_and(|status| status.success()) {
-        return skip("a compressed file", "chattr +c cannot be done");
-    }
-    assert!(warned(&folder));
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, codes, is_root, list, names, number, program, refusal, skip, text};
+use crate::common::{Ran, Scratch, codes, is_root, list, names, number, program, ran, refusal, skip, text};
 use crate::disk::support::{all_measured, checked, directory, seen};
 use crate::system::process::{has, through_shell, wrapped};
 
@@ -73,7 +73,7 @@ fn without_io_uring(scratch: &Scratch, error: i32, arguments: &str) -> Option<Ra
     }
     let mut python = Command::new("python3");
     python.args(["-c", FORBIDDEN, &error.to_string()]).arg(program()).args(arguments.split_whitespace());
-    let ran: Ran = wrapped(scratch, python).output().unwrap().into();
+    let ran = ran(wrapped(scratch, python));
     (ran.status != Some(99)).then_some(ran)
 }
 
@@ -111,8 +111,8 @@ fn little_locked_memory_costs_registered_buffers_and_is_said_to() {
     let without_right = if is_root() { "setpriv --bounding-set=-ipc_lock " } else { "" };
     let line = format!("exec {without_right}prlimit --memlock=65536:65536 \"$@\"");
     let arguments = "disk --pattern sequential --depth 8 --size 64MiB --verify --json -";
-    let ran = through_shell(&scratch, &line, &format!("{arguments} --dir {}", directory.display())).output().unwrap();
-    for row in all_measured(&ran.into()) {
+    let ran = ran(through_shell(&scratch, &line, &format!("{arguments} --dir {}", directory.display())));
+    for row in all_measured(&ran) {
         if row["params"]["engine"] == "sync" {
             return skip("little locked memory", "io_uring cannot be had here");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, check, is_verified, rows, text};
+use crate::common::{Scratch, check, is_verified, rows, suite, text};
 use crate::system::process::{Running, samples_in_journal};
 
 /// Longer than any of these runs, shorter than a hang.
@@ -22,37 +22,16 @@ pub(crate) const SLACK_BYTES: u64 = MIB;
 /// A cpu row before two disk rows: the plan is made long before the test file.
 pub(crate) const AFTER_CPU: &str = r#"
 name = "later"
-[sampling.cpu]
-samples = 3
-per_launch = 3
-sample = "400ms"
-warm_up = ["20ms", "40ms"]
-target = 0.05
-[sampling.disk]
-samples = 2
-per_launch = 2
-sample = "150ms"
-warm_up = ["20ms", "40ms"]
-target = 0.05
-[[cpu]]
-op = "fma"
-type = ["fp64"]
-isa = ["scalar"]
-threads = ["1"]
-[[disk]]
-pattern = "random"
-op = ["read", "write"]
-block = ["4KiB"]
-depth = [8]
-size = "64MiB"
-threads = ["1"]
+sampling.cpu = { samples = 3, per_launch = 3, sample = "400ms", warm_up = ["20ms", "40ms"], target = 0.05 }
+sampling.disk = { samples = 2, per_launch = 2, sample = "150ms", warm_up = ["20ms", "40ms"], target = 0.05 }
+cpu = [{ op = "fma", type = ["fp64"], isa = ["scalar"], threads = ["1"] }]
+disk = [{ pattern = "random", op = ["read", "write"], block = ["4KiB"], depth = [8], size = "64MiB", threads = ["1"] }]
 "#;
 
 /// Starts a run whose disk rows come later; returns when it has begun.
 pub(crate) fn begun_with_cpu(scratch: &Scratch, directory: &Path) -> Running {
-    let suite = scratch.join("later.toml");
-    std::fs::write(&suite, AFTER_CPU).unwrap();
-    let run = Running::assay(scratch, &format!("run {} --repeat 3 --dir {}", suite.display(), directory.display()));
+    let arguments = format!("{} --repeat 3 --dir {}", suite(scratch, AFTER_CPU), directory.display());
+    let run = Running::assay(scratch, &arguments);
     samples_in_journal(scratch, 1);
     run
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{
-    Ran, Scratch, assay, command, document, is_verified, measured, names, only_run, printed, refusal, rows, skip, text,
+    Scratch, assay, command, document, is_verified, measured, names, only_run, printed, ran, refusal, rows, skip,
+    suite, text,
 };
 use crate::disk::later::{
     AFTER_CPU, GIVEN_BACK, MIB, PATIENCE, SLACK_BYTES, assert_explained, begun_with_cpu, disk_rows,
@@ -45,12 +46,12 @@ fn a_store_that_is_nearly_full_leaves_the_other_areas_alone() {
         return skip("a nearly full store", "making and mounting one needs the superuser and a loop device");
     };
     disk.take(disk.free_bytes() - 60 * MIB);
-    let suite = scratch.join("later.toml");
-    std::fs::write(&suite, AFTER_CPU).unwrap();
-    let run = |arguments: &str| -> Ran {
-        command(&scratch, arguments.split_whitespace()).env("ASSAY_STORE", disk.path()).output().unwrap().into()
+    let run = |arguments: &str| {
+        let mut command = command(&scratch, arguments.split_whitespace());
+        command.env("ASSAY_STORE", disk.path());
+        ran(command)
     };
-    let ran = run(&format!("run {} --verify --json -", suite.display()));
+    let ran = run(&format!("{} --verify --json -", suite(&scratch, AFTER_CPU)));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let shown = printed(&ran);
     assert_explained(&shown);
@@ -61,21 +62,6 @@ fn a_store_that_is_nearly_full_leaves_the_other_areas_alone() {
     }
     let sentence = refusal(&run("disk --op read")).to_owned();
     assert!(sentence.contains("is nearly full") && sentence.contains("with --dir"), "{sentence}");
-}
-
-#[test]
-fn what_is_asked_for_and_cannot_be_done_at_all_is_refused() {
-    let scratch = Scratch::new();
-    let Some(directory) = directory(&scratch, "a load through the page cache") else { return };
-    let kind = "disk --pattern random --op read --depth 1 --load-percent 50 --size 64MiB --repeat 1";
-    let sentence = refusal(&assay(&scratch, &format!("{kind} --cache warm --dir {}", directory.display()))).to_owned();
-    assert!(
-        sentence.contains("not supported") && sentence.contains("leave --load-percent or --cache out"),
-        "{sentence}"
-    );
-    let document = measured(&scratch, &format!("{kind} --cache bypassed,warm --dir {}", directory.display()));
-    assert!(rows(&document).iter().any(is_verified), "what is possible is measured: {document:#}");
-    assert_eq!(names(&directory), [""; 0]);
 }
 
 /// Asserts that a directory is refused, past the page cache and through it, with this reason.
@@ -118,10 +104,7 @@ fn file_systems_that_stand_on_memory_are_refused() {
 fn a_disk_that_another_process_fills_first_skips_its_rows() {
     let scratch = Scratch::new();
     let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip(
-            "a disk that another process fills",
-            "making and mounting one needs the superuser and a loop device",
-        );
+        return skip("a disk that another process fills", "it needs the superuser and a loop device");
     };
     let run = begun_with_cpu(&scratch, disk.path());
     disk.take(disk.free_bytes() - 16 * MIB);
@@ -154,11 +137,8 @@ fn a_quota_that_is_too_small_skips_the_rows() {
         return skip("a quota", "btrfs cannot set one");
     }
     let free_bytes = disk.free_bytes();
-    let ran = assay(
-        &scratch,
-        &format!("disk --pattern random --op read --depth 1 --size 64MiB --verify --json - --dir {path}"),
-    );
-    let shown = printed(&ran);
+    let arguments = "disk --pattern random --op read --depth 1 --size 64MiB --verify --json -";
+    let shown = printed(&assay(&scratch, &format!("{arguments} --dir {path}")));
     assert_explained(&shown);
     for row in rows(&shown) {
         assert_eq!(row["status"], "skipped", "{row:#}");
@@ -175,8 +155,7 @@ fn a_limit_of_file_sizes_skips_the_rows() {
     let disk = "disk --pattern random --op read,write --depth 1 --size 64MiB --verify --json - --dir";
     // In units of 512 bytes, or of 1024 where `sh` is bash: less than the file in both.
     let line = r#"ulimit -f 40960; exec "$@""#;
-    let mut limited = through_shell(&scratch, line, &format!("{disk} {}", folder.display()));
-    let shown = printed(&limited.output().unwrap().into());
+    let shown = printed(&ran(through_shell(&scratch, line, &format!("{disk} {}", folder.display()))));
     assert_explained(&shown);
     assert!(!rows(&shown).is_empty());
     for row in rows(&shown) {

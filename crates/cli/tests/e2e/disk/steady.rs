@@ -2,33 +2,17 @@
 
 use serde_json::Value;
 
-use crate::common::{Scratch, codes, is_verified, listed, number, rows, same, samples, text};
+use crate::common::{Scratch, codes, is_verified, listed, number, rows, same, samples, suite, text};
 use crate::disk::support::directory;
 
 /// Few and short rounds on a small file, and a read after them.
 const TINY: &str = r#"
 name = "tiny"
-[sampling.disk]
-samples = 6
-per_launch = 6
-sample = "50ms"
-warm_up = ["20ms", "40ms"]
-target = 0.05
-[[disk]]
-pattern = "random"
-op = ["read"]
-block = ["4KiB"]
-depth = [4]
-size = "64MiB"
-threads = ["1"]
-[[disk]]
-pattern = "random"
-op = ["write"]
-block = ["4KiB"]
-depth = [4]
-size = "64MiB"
-threads = ["1"]
-steady = { rounds = 6, round = "100ms" }
+sampling.disk = { samples = 6, per_launch = 6, sample = "50ms", warm_up = ["20ms", "40ms"], target = 0.05 }
+disk = [
+    { pattern = "random", op = ["read"], block = ["4KiB"], depth = [4], size = "64MiB", threads = ["1"] },
+    { pattern = "random", op = ["write"], block = ["4KiB"], depth = [4], size = "64MiB", threads = ["1"], steady = { rounds = 6, round = "100ms" } },
+]
 "#;
 
 const WRITES: &str = "disk/random-write/4KiB/d4/steady/t1";
@@ -37,9 +21,7 @@ const WRITES: &str = "disk/random-write/4KiB/d4/steady/t1";
 fn measured(options: &str) -> Option<Vec<Value>> {
     let scratch = Scratch::new();
     let directory = directory(&scratch, "writes until a disk is steady")?;
-    let suite = scratch.join("tiny.toml");
-    std::fs::write(&suite, TINY).unwrap();
-    let arguments = format!("run {} {options} --dir {}", suite.display(), directory.display());
+    let arguments = format!("{} {options} --dir {}", suite(&scratch, TINY), directory.display());
     Some(rows(&crate::common::measured(&scratch, &arguments)).to_vec())
 }
 

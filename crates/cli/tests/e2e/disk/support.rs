@@ -5,31 +5,16 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, check, codes, is_verified, number, printed, rows, skip, text};
+use crate::common::{Ran, Scratch, assay, check, codes, is_verified, number, printed, rows, skip, suite, text};
 
 /// All kinds of rows, each measured in a moment.
 pub(crate) const BRIEF: &str = r#"
 name = "brief"
-[sampling.disk]
-samples = 6
-per_launch = 3
-sample = "150ms"
-warm_up = ["20ms", "40ms"]
-target = 0.05
-[[disk]]
-pattern = "sequential"
-op = ["read", "write"]
-block = ["1MiB"]
-depth = [1, 8]
-size = "64MiB"
-threads = ["1"]
-[[disk]]
-pattern = "random"
-op = ["read", "write"]
-block = ["4KiB"]
-depth = [1, 8]
-size = "64MiB"
-threads = ["1"]
+sampling.disk = { samples = 6, per_launch = 3, sample = "150ms", warm_up = ["20ms", "40ms"], target = 0.05 }
+disk = [
+    { pattern = "sequential", op = ["read", "write"], block = ["1MiB"], depth = [1, 8], size = "64MiB", threads = ["1"] },
+    { pattern = "random", op = ["read", "write"], block = ["4KiB"], depth = [1, 8], size = "64MiB", threads = ["1"] },
+]
 "#;
 
 /// Whether a row writes.
@@ -39,9 +24,7 @@ pub(crate) fn writes(row: &Value) -> bool {
 
 /// The arguments that run [`BRIEF`] in a directory.
 pub(crate) fn brief(scratch: &Scratch, directory: &Path) -> String {
-    let suite = scratch.join("brief.toml");
-    std::fs::write(&suite, BRIEF).unwrap();
-    format!("run {} --dir {}", suite.display(), directory.display())
+    format!("{} --dir {}", suite(scratch, BRIEF), directory.display())
 }
 
 /// An empty directory on a disk; `None` where temporary files are in memory.
@@ -74,9 +57,7 @@ pub(crate) fn all_measured(ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = printed(ran);
     check(&document);
-    for row in rows(&document) {
-        assert!(is_verified(row), "{row:#}");
-    }
+    assert!(rows(&document).iter().all(is_verified), "{document:#}");
     rows(&document).to_vec()
 }
 

@@ -8,15 +8,19 @@ use serde_json::Value;
 
 use super::{RUN, with_run};
 use crate::common::{
-    Scratch, assay, check, document, ids, is_verified, left_in, list, listed, measured, names, number, only_run,
-    printed, program, root, rows, same, samples, skip, stored_runs, succeed, text, verified,
+    Scratch, assay, check, document, ids, is_root, is_verified, left_in, list, listed, measured, names, number,
+    only_run, printed, program, root, rows, same, samples, skip, stored_runs, succeed, text,
 };
 use crate::system::process::wrapped;
 
 /// A short run of the memory area: a bandwidth and a latency.
 static MEMORY_RUN: LazyLock<Value> = LazyLock::new(|| {
     let scratch = Scratch::new();
-    succeed(&scratch, "memory --working-set 32MiB --op read,load --pages 2MiB --threads 1,2 --repeat 2");
+    let declared = "--declare memory.channels=2,memory.mts=3200";
+    succeed(
+        &scratch,
+        &format!("memory --working-set 32MiB --op read,load --pages 2MiB --threads 1,2 --repeat 2 {declared}"),
+    );
     document(&only_run(&scratch))
 });
 
@@ -64,11 +68,11 @@ fn filters_cross_a_slash_only_with_two_asterisks() {
 #[test]
 fn the_whole_quick_suite_computes_what_it_should() {
     let scratch = Scratch::new();
-    let document = measured(&scratch, "run quick --verify");
-    for row in rows(&document) {
-        assert!(is_verified(row), "{row:#}");
-    }
-    assert_eq!(ids(&document), listed("run quick"), "every planned row is in the document");
+    // Another user than root needs a benchmark of each area.
+    let quick = if is_root() { "run quick" } else { "run quick --threads 1" };
+    let document = measured(&scratch, &format!("{quick} --verify"));
+    assert!(rows(&document).iter().all(is_verified), "{document:#}");
+    assert_eq!(ids(&document), listed(quick), "every planned row is in the document");
     assert!(stored_runs(&scratch).is_empty(), "a check is not stored");
 }
 
@@ -117,20 +121,6 @@ fn nothing_is_lost_between_threads_work_and_value() {
             same(shares.iter().map(|share| number(share, "work")).sum(), work);
         }
     }
-}
-
-#[test]
-fn every_peak_says_how_it_was_worked_out() {
-    let mut seen = 0;
-    for metric in rows(&RUN).iter().flat_map(|row| list(row, "metrics")) {
-        for peak in list(metric, "peaks") {
-            seen += 1;
-            assert!(!text(peak, "formula").is_empty());
-            assert!(!list(peak, "inputs").is_empty(), "{peak:#}");
-            assert!(list(peak, "inputs").iter().all(|input| !text(input, "source").is_empty()), "{peak:#}");
-        }
-    }
-    assert!(seen > 0, "no row of the cpu area has a peak");
 }
 
 #[test]
@@ -190,19 +180,6 @@ fn a_run_is_shown_alike_by_folder_file_and_name() {
 }
 
 #[test]
-fn csv_has_a_line_for_each_metric() {
-    let scratch = with_run(&RUN);
-    let csv = succeed(&scratch, "report a-run --format csv").stdout;
-    let mut lines = csv.lines();
-    assert!(lines.next().unwrap().starts_with("id,"), "{csv}");
-    let metrics = rows(&RUN).iter().flat_map(|row| list(row, "metrics").iter().map(|_| text(row, "id")));
-    assert!(lines.map(|line| line.split(',').next().unwrap()).eq(metrics), "{csv}");
-    let file = scratch.join("run.csv");
-    succeed(&scratch, &format!("report a-run --format csv -o {}", file.display()));
-    assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
-}
-
-#[test]
 fn the_document_goes_where_it_is_wanted() {
     let scratch = Scratch::new();
     let (out, file) = (scratch.join("out"), scratch.join("run.json"));
@@ -233,8 +210,7 @@ fn a_document_replaces_a_file_follows_a_link_and_flows_into_a_pipe() {
 
 #[test]
 fn what_the_owner_declares_becomes_a_peak() {
-    let document = verified("memory --op read --threads 1 --verify --declare memory.channels=2,memory.mts=3200");
-    let peaks = list(&rows(&document)[0]["metrics"][0], "peaks");
+    let peaks = list(&rows(&MEMORY_RUN)[0]["metrics"][0], "peaks");
     let declared = peaks.iter().find(|peak| peak["kind"] == "declared").unwrap();
     same(number(declared, "value"), 2.0 * 3200e6 * 8.0);
 }
@@ -256,16 +232,9 @@ fn a_terminal_gets_colours_by_default() {
     assert!(plain.contains("FMA") && !plain.contains('\x1b'), "{plain}");
     assert!(!on_a_terminal(&scratch, "TERM=dumb", "report a-run --format text").unwrap().contains('\x1b'));
     assert!(on_a_terminal(&scratch, "", "report a-run --format text").unwrap().contains("\x1b["));
-}
-
-#[test]
-fn a_terminal_sees_each_row_once_and_the_result() {
-    let scratch = Scratch::new();
     let run = "cpu --op fma --type fp64 --isa scalar --threads 1 --verify";
-    let Some(shown) = on_a_terminal(&scratch, "NO_COLOR=1", run) else {
-        return skip("progress on a terminal", "script (Debian: bsdutils) is missing");
-    };
-    assert!(shown.contains("cpu/fma/fp64/scalar/t1") && shown.contains("GFLOP/s"), "{shown}");
+    let shown = on_a_terminal(&scratch, "NO_COLOR=1", run).unwrap();
+    assert!(shown.contains("cpu/fma/fp64/scalar/t1") && shown.contains("GFLOP/s"), "the live progress: {shown}");
 }
 
 #[test]

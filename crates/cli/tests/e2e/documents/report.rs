@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{RUN, with_run};
-use crate::common::{Ran, assay, command, is_root, names, refusal, rows, skip, succeed};
+use crate::common::{Ran, assay, command, is_root, names, ran, refusal, rows, skip, succeed};
 use crate::system::mounts::{Locked, Tmpfs};
 use crate::system::process::has;
 
@@ -115,7 +115,8 @@ fn what_cannot_be_written_is_said_and_nothing_is_left_half_written() {
     assert_eq!(names(scratch.path()), ["file", "folder", "store"], "nothing unfinished is left");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = command(&scratch, ["report", "a-run", "--format", "junit"]);
-    let ran: Ran = command.stdout(Stdio::from(full)).output().unwrap().into();
+    command.stdout(Stdio::from(full));
+    let ran = ran(command);
     assert!(ran.status == Some(2) && ran.stderr.contains("standard output"), "{ran:?}");
 }
 
@@ -150,9 +151,11 @@ fn read_by(program: &str, arguments: &[&str], form: &str, extension: &str, docum
     let scratch = with_run(document);
     let file = scratch.join(&format!("report.{extension}"));
     succeed(&scratch, &format!("report a-run --format {form} -o {}", file.display()));
-    let read = Command::new(program).args(arguments).arg(&file).current_dir(scratch.path()).output();
-    Some(read.unwrap().into())
+    let mut read = Command::new(program);
+    read.args(arguments).arg(&file).current_dir(scratch.path());
+    Some(ran(read))
 }
+
 #[test]
 fn other_programs_read_what_is_for_them() {
     const XML: &str = "import sys, xml.etree.ElementTree as e; t = e.parse(sys.argv[1]).getroot(); \

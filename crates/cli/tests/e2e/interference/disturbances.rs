@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -12,11 +11,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, codes, document, is_root, is_verified, one_launch, printed, rows, skip,
+    Scratch, assay, check, codes, document, is_root, is_verified, one_launch, only_row, ran, rows, skip, suite,
 };
 use crate::disk::support::directory;
 use crate::system::cgroup::Cgroup;
-use crate::system::process::{Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, through_shell};
+use crate::system::process::{
+    Running, allowed_cpu, allowed_cpus, has, samples_in_journal, signal, spinning, through_shell,
+};
 
 /// A row of one thread, measured in a moment.
 const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3 --json -";
@@ -24,28 +25,14 @@ const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3 
 /// Trials of a disturbance that may fall between two samples.
 const TRIALS: u32 = 3;
 
-/// The only row of a run that must succeed.
-fn only_row(ran: &Ran) -> Value {
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(ran);
-    check(&document);
-    assert_eq!(rows(&document).len(), 1);
-    rows(&document)[0].clone()
-}
-
-fn row_of(mut command: Command) -> Value {
-    only_row(&command.output().unwrap().into())
-}
-
-/// Asserts that a row was measured and has a warning, which limits its confidence to this.
+/// Asserts that a row was measured and has a warning, with a number and advice.
 #[track_caller]
-fn assert_warned(row: &Value, code: &str, at_best: &str) {
+fn assert_warned(row: &Value, code: &str) {
     assert!(is_verified(row), "{row:#}");
     let warning = row["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == code);
     let warning = warning.unwrap_or_else(|| panic!("no '{code}': {:#} {:#}", row["warnings"], row["conditions"]));
     assert!(warning["text"].as_str().is_some_and(|text| text.contains(|c: char| c.is_ascii_digit())), "{warning:#}");
     assert!(!warning["advice"].as_str().unwrap_or_default().is_empty(), "{warning:#}");
-    assert!(row["confidence"].as_str().unwrap() >= at_best, "{row:#}");
 }
 
 #[test]
@@ -54,8 +41,8 @@ fn a_low_priority_is_named() {
         return skip("a low priority", "nice is missing");
     }
     let scratch = Scratch::new();
-    let row = row_of(through_shell(&scratch, "exec nice -n 10 \"$@\"", ROW));
-    assert_warned(&row, "low_priority", "B");
+    let row = only_row(&ran(through_shell(&scratch, "exec nice -n 10 \"$@\"", ROW)));
+    assert_warned(&row, "low_priority");
 }
 
 #[test]
@@ -65,8 +52,8 @@ fn all_threads_on_one_cpu_of_several_are_said_to_be_so() {
     }
     let scratch = Scratch::new();
     let all = "cpu --op fma --type fp64 --isa vector --threads all --repeat 3 --json -";
-    let row = row_of(through_shell(&scratch, &format!("exec taskset -c {} \"$@\"", allowed_cpu()), all));
-    assert_warned(&row, "affinity", "B");
+    let row = only_row(&ran(through_shell(&scratch, &format!("exec taskset -c {} \"$@\"", allowed_cpu()), all)));
+    assert_warned(&row, "affinity");
     assert_eq!(row["params"]["threads"], 1);
 }
 
@@ -76,16 +63,15 @@ fn load_on_another_cpu_is_named() {
     let (Some(other), true) = (cpus.last().filter(|_| cpus.len() > 1), has("taskset")) else {
         return skip("load on another CPU", "there is one CPU, or taskset is missing");
     };
-    let spin = ["-c", &other.to_string(), "sh", "-c", "while :; do :; done"];
-    let _other = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
-    assert_warned(&only_row(&assay(&scratch, ROW)), "other_load", "B");
+    let _other = spinning(*other);
+    assert_warned(&only_row(&assay(&scratch, ROW)), "other_load");
 }
 
 #[test]
 fn a_working_set_that_caches_can_hold_is_named() {
     let scratch = Scratch::new();
     let row = only_row(&assay(&scratch, "memory --op read --working-set 1MiB --threads 1 --repeat 3 --json -"));
-    assert_warned(&row, "possibly_cached", "C");
+    assert_warned(&row, "possibly_cached");
 }
 
 /// The row of a run whose worker is stopped for half a second during its samples.
@@ -163,7 +149,7 @@ fn other_traffic_on_the_disk_is_named() {
         "disk --pattern random --op read --depth 1 --size 64MiB --repeat 3 --dir {} --json -",
         directory.display()
     );
-    assert_warned(&only_row(&assay(&scratch, &arguments)), "other_disk_traffic", "B");
+    assert_warned(&only_row(&assay(&scratch, &arguments)), "other_disk_traffic");
 }
 
 #[test]
@@ -182,7 +168,7 @@ fn other_traffic_over_loopback_is_named() {
         while !over.load(Ordering::SeqCst) && stream.write_all(&buffer).is_ok() {}
     });
     let row = only_row(&assay(&scratch, "net --protocol tcp --mode pingpong --threads 1 --repeat 3 --json -"));
-    assert_warned(&row, "other_net_traffic", "B");
+    assert_warned(&row, "other_net_traffic");
 }
 
 /// Python that disables transparent huge pages for itself (`PR_SET_THP_DISABLE`, 41) and becomes another program.
@@ -193,19 +179,13 @@ const WITHOUT_HUGE_PAGES: &str =
 fn huge_pages_that_are_refused_are_named_with_the_share_that_was_obtained() {
     let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
     if !has("python3") || !matches!(reserved.trim(), "" | "0") {
-        return skip(
-            "refused huge pages",
-            "python3 is missing, or huge pages are reserved, which would be used instead",
-        );
+        return skip("refused huge pages", "python3 is missing, or reserved huge pages would be used instead");
     }
     let scratch = Scratch::new();
     let script = format!("exec python3 -c '{WITHOUT_HUGE_PAGES}' \"$@\"");
-    let row = row_of(through_shell(
-        &scratch,
-        &script,
-        "memory --op read --working-set 64MiB --threads 1 --repeat 3 --json -",
-    ));
-    assert_warned(&row, "pages_refused", "B");
+    let arguments = "memory --op read --working-set 64MiB --threads 1 --repeat 3 --json -";
+    let row = only_row(&ran(through_shell(&scratch, &script, arguments)));
+    assert_warned(&row, "pages_refused");
     assert_eq!(row["conditions"]["pages_obtained"], 0.0, "{row:#}");
 }
 
@@ -216,8 +196,9 @@ fn a_memory_limit_that_leaves_little_room_is_named() {
     };
     group.allow_memory(400 << 20);
     let scratch = Scratch::new();
-    let row = row_of(group.assay(&scratch, "memory --op read --working-set 256MiB --threads 1 --repeat 3 --json -"));
-    assert_warned(&row, "memory_limit", "B");
+    let arguments = "memory --op read --working-set 256MiB --threads 1 --repeat 3 --json -";
+    let row = only_row(&ran(group.assay(&scratch, arguments)));
+    assert_warned(&row, "memory_limit");
 }
 
 /// A CPU that is offline until this is dropped.
@@ -242,17 +223,8 @@ impl Drop for SwitchedOff {
 /// One process run of a second and a half on two CPUs, long enough to switch one off and on again meanwhile.
 const ONE_LAUNCH: &str = r#"
 name = "one process run"
-[sampling.cpu]
-samples = 12
-per_launch = 12
-sample = "120ms"
-warm_up = ["40ms", "100ms"]
-target = 0.05
-[[cpu]]
-op = "fma"
-type = ["fp64"]
-isa = ["vector"]
-threads = ["2"]
+sampling.cpu = { samples = 12, per_launch = 12, sample = "120ms", warm_up = ["40ms", "100ms"] }
+cpu = [{ op = "fma", type = ["fp64"], isa = ["vector"], threads = ["2"] }]
 "#;
 
 #[test]
@@ -262,9 +234,7 @@ fn a_cpu_that_is_switched_off_under_a_row_is_named() {
         return skip("a CPU that is switched off", "there is one CPU");
     };
     let scratch = Scratch::new();
-    let suite = scratch.join("one.toml");
-    std::fs::write(&suite, ONE_LAUNCH).unwrap();
-    let run = Running::assay(&scratch, &format!("run {} --repeat 12", suite.display()));
+    let run = Running::assay(&scratch, &format!("{} --repeat 12", suite(&scratch, ONE_LAUNCH)));
     let folder = samples_in_journal(&scratch, 1);
     let Some(off) = SwitchedOff::take(*last) else {
         return skip("a CPU that is switched off", "switching one off needs the superuser and a kernel that can");
@@ -275,5 +245,5 @@ fn a_cpu_that_is_switched_off_under_a_row_is_named() {
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = document(&folder);
     check(&document);
-    assert_warned(&rows(&document)[0], "migrated", "C");
+    assert_warned(&rows(&document)[0], "migrated");
 }

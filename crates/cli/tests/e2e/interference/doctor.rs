@@ -1,14 +1,12 @@
 //! `assay doctor`: its checks, what it finds where something is wrong on purpose, its exit status.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, skip, text};
+use crate::common::{Ran, Scratch, list, names, printed, ran, skip, text};
 use crate::references::support::fake;
-use crate::system::cgroup::Cgroup;
-use crate::system::process::{Running, allowed_cpu, assert_no_orphans, has, signal, through_shell};
+use crate::system::process::{Running, allowed_cpu, assert_no_orphans, has, signal, spinning, through_shell};
 
 /// The printed diagnosis, which must agree with the exit status.
 fn diagnosis(ran: &Ran) -> Value {
@@ -18,10 +16,6 @@ fn diagnosis(ran: &Ran) -> Value {
     assert_eq!(diagnosis["quotable"], !bad, "{diagnosis:#}");
     assert_eq!(ran.status, Some(i32::from(bad)), "{ran:?}");
     diagnosis
-}
-
-fn diagnosis_of(mut command: Command) -> Value {
-    diagnosis(&command.output().unwrap().into())
 }
 
 /// The check with this code.
@@ -44,7 +38,9 @@ fn every_check_and_tool_is_there_and_the_exit_status_is_the_verdict() {
     let scratch = Scratch::new();
     fake(&scratch, "fio", "echo fio-3.33");
     let line = format!("PATH={} exec \"$@\"", scratch.path().display());
-    let diagnosis = diagnosis_of(through_shell(&scratch, &line, "doctor --json"));
+    let mut command = through_shell(&scratch, &line, "doctor --json");
+    command.env_remove("ASSAY_STORE");
+    let diagnosis = diagnosis(&ran(command));
     let codes: Vec<&str> = list(&diagnosis, "checks").iter().map(|check| text(check, "code")).collect();
     assert_eq!(codes, bench::doctor::check_names());
     for check in list(&diagnosis, "checks") {
@@ -62,17 +58,6 @@ fn every_check_and_tool_is_there_and_the_exit_status_is_the_verdict() {
     }
     assert_eq!(names(scratch.path()), ["fio"], "it leaves nothing behind");
 }
-#[test]
-fn a_quota_is_bad() {
-    let Some(group) = Cgroup::make("cpu") else {
-        return skip("the doctor under a quota", "making a control group with a CPU controller is not allowed");
-    };
-    group.allow_half_a_cpu();
-    let scratch = Scratch::new();
-    let diagnosis = diagnosis_of(group.assay(&scratch, "doctor --json"));
-    assert_found(&diagnosis, "cpu_quota", "bad");
-    assert!(text(check(&diagnosis, "cpu_quota"), "text").contains("0.5 CPUs"), "{diagnosis:#}");
-}
 
 #[test]
 fn another_process_on_the_only_cpu_is_bad() {
@@ -80,10 +65,10 @@ fn another_process_on_the_only_cpu_is_bad() {
         return skip("the doctor alongside another process", "taskset is missing");
     }
     let scratch = Scratch::new();
-    let cpu = allowed_cpu().to_string();
-    let spin = ["-c", &cpu, "sh", "-c", "while :; do :; done"];
-    let _other = Running::start(Command::new("taskset").args(spin).stdin(Stdio::null()));
-    let diagnosis = diagnosis_of(through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), "doctor --json"));
+    let cpu = allowed_cpu();
+    let _other = spinning(cpu);
+    let command = through_shell(&scratch, &format!("exec taskset -c {cpu} \"$@\""), "doctor --json");
+    let diagnosis = diagnosis(&ran(command));
     assert_eq!(diagnosis["quotable"], false);
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
         assert_found(&diagnosis, "affinity", "warning");
@@ -93,32 +78,12 @@ fn another_process_on_the_only_cpu_is_bad() {
 }
 
 #[test]
-fn nobody_has_to_listen_and_there_may_be_no_store() {
-    let scratch = Scratch::new();
-    let mut command = through_shell(&scratch, "{ \"$@\" 2>&-; echo $? >status; } | :", "doctor");
-    let ran: Ran = command.env_remove("ASSAY_STORE").current_dir(scratch.path()).output().unwrap().into();
-    let status = std::fs::read_to_string(scratch.join("status")).unwrap();
-    assert!(["0\n", "1\n"].contains(&status.as_str()), "{status} {ran:?}");
-    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
-}
-
-#[test]
 fn a_signal_ends_it_without_a_verdict() {
-    for (milliseconds, name, status) in [(600, "INT", 130), (3000, "TERM", 143)] {
-        let scratch = Scratch::new();
-        let run = Running::assay(&scratch, "doctor");
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        signal(run.id(), name);
-        let ran = run.end();
-        assert_eq!((ran.status, ran.stdout.as_str()), (Some(status), ""), "{name}: {ran:?}");
-        assert_no_orphans();
-    }
-}
-
-#[test]
-fn what_it_does_not_understand_is_refused() {
     let scratch = Scratch::new();
-    for arguments in ["doctor now", "doctor --sysroot /", "doctor --json=x"] {
-        refusal(&assay(&scratch, arguments));
-    }
+    let run = Running::assay(&scratch, "doctor");
+    std::thread::sleep(Duration::from_millis(600));
+    signal(run.id(), "TERM");
+    let ran = run.end();
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(143), ""), "{ran:?}");
+    assert_no_orphans();
 }

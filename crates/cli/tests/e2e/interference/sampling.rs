@@ -1,32 +1,22 @@
 //! Sampling: sessions, repeated process runs, waiting for a quiet machine.
 
-use std::process::{Command, Stdio};
+use crate::common::{Ran, Scratch, codes, is_verified, list, number, rows, samples, skip, stored, succeed, suite};
+use crate::system::process::{Running, allowed_cpus, has, spinning};
 
-use crate::common::{Ran, Scratch, codes, command, is_verified, list, number, rows, samples, skip, stored};
-use crate::system::process::{Running, allowed_cpus, has};
-
-/// A short suite of one row.
-fn suite(scratch: &Scratch, sessions: u32, samples: u32) -> std::path::PathBuf {
-    let path = scratch.join("short.toml");
+/// Runs a short suite of one row in this many sessions.
+fn run(scratch: &Scratch, sessions: u32, more: &str) -> Ran {
     let text = format!(
         "name = \"short\"\nsessions = {sessions}\npause = \"100ms\"\nrepeat_share = 1.0\n\
-         [sampling.cpu]\nsamples = {samples}\nper_launch = 1\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"50ms\"]\n\
-         [[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n"
+         sampling.cpu = {{ samples = 6, per_launch = 1, sample = \"60ms\", warm_up = [\"10ms\", \"50ms\"] }}\n\
+         cpu = [{{ op = \"fma\", type = [\"fp64\"], isa = [\"scalar\"], threads = [\"1\"] }}]\n"
     );
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn run(scratch: &Scratch, suite: &std::path::Path, more: &[&str]) -> Ran {
-    let words = ["run", suite.to_str().unwrap()];
-    command(scratch, words.iter().chain(more)).output().unwrap().into()
+    succeed(scratch, &format!("{} {more}", suite(scratch, &text)))
 }
 
 #[test]
 fn samples_are_spread_over_sessions() {
     let scratch = Scratch::new();
-    let ran = run(&scratch, &suite(&scratch, 3, 6), &[]);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let ran = run(&scratch, 3, "");
     let document = stored(&scratch);
     assert_eq!(document["run"]["sessions"], 3);
     let row = &rows(&document)[0];
@@ -46,16 +36,10 @@ fn a_disturbed_process_run_is_repeated_and_both_are_kept_and_marked() {
         return skip("a repeated process run", "taskset is missing");
     }
     let scratch = Scratch::new();
-    let suite = suite(&scratch, 1, 6);
     // Other processes on every CPU: wherever the row is pinned, it gets half of it.
-    let spin = |cpu: &u32| {
-        let arguments = ["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"].map(str::to_owned);
-        Running::start(Command::new("taskset").args(arguments).stdin(Stdio::null()))
-    };
-    let others: Vec<Running> = allowed_cpus().iter().map(spin).collect();
-    let ran = run(&scratch, &suite, &[]);
+    let others: Vec<Running> = allowed_cpus().into_iter().map(spinning).collect();
+    let ran = run(&scratch, 1, "");
     drop(others);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = stored(&scratch);
     let row = &rows(&document)[0];
     let marked =
@@ -75,12 +59,12 @@ fn a_disturbed_process_run_is_repeated_and_both_are_kept_and_marked() {
 #[test]
 fn a_busy_machine_is_waited_for_and_then_measured_all_the_same() {
     let scratch = Scratch::new();
-    let suite = suite(&scratch, 1, 6);
-    let spin = || Running::start(Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()));
-    let others: Vec<Running> = allowed_cpus().iter().map(|_| spin()).collect();
-    let ran = run(&scratch, &suite, &["--wait-quiet", "1s", "--repeat", "2"]);
+    if !has("taskset") {
+        return skip("a busy machine", "taskset is missing");
+    }
+    let others: Vec<Running> = allowed_cpus().into_iter().map(spinning).collect();
+    let ran = run(&scratch, 1, "--wait-quiet 1s --repeat 2");
     drop(others);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("did not become quiet"), "{}", ran.stderr);
     let document = stored(&scratch);
     assert!(number(&document["conditions"], "waited_seconds") >= 1.0, "{:#}", document["conditions"]);

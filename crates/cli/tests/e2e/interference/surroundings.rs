@@ -1,29 +1,17 @@
 //! Quotas, memory limits, and a kernel that shows nothing: measured where possible, and always with a warning or reason.
 
-use std::process::{Command, Stdio};
-
-use serde_json::Value;
+use std::process::Stdio;
 
 use crate::common::{
-    Ran, Scratch, check, codes, is_root, is_verified, list, number, printed, program, refusal, rows, skip, stored, text,
+    Ran, Scratch, check, codes, is_verified, list, number, only_row, printed, ran, refusal, rows, skip, stored, text,
 };
 use crate::system::cgroup::Cgroup;
-use crate::system::process::{Running, has, samples_in_journal, wrapped};
+use crate::system::process::{Running, samples_in_journal, unshared};
 
 const MIB: u64 = 1 << 20;
 
 /// A row of the cpu area in which a quota shows.
 const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 5 --json -";
-
-/// The only row of a run that must succeed.
-fn only_row(mut command: Command) -> Value {
-    let ran: Ran = command.output().unwrap().into();
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let document = printed(&ran);
-    check(&document);
-    assert_eq!(rows(&document).len(), 1);
-    rows(&document)[0].clone()
-}
 
 #[test]
 fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
@@ -32,7 +20,7 @@ fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
     };
     group.allow_half_a_cpu();
     let scratch = Scratch::new();
-    let row = only_row(group.assay(&scratch, ROW));
+    let row = only_row(&ran(group.assay(&scratch, ROW)));
     let conditions = &row["conditions"];
     assert!(is_verified(&row));
     assert!(codes(&row).contains(&"cpu_quota"), "{:#}", row["warnings"]);
@@ -49,8 +37,7 @@ fn a_working_set_beyond_the_memory_limit_is_refused() {
     };
     group.allow_memory(256 * MIB);
     let scratch = Scratch::new();
-    let mut command = group.assay(&scratch, "memory --op read --working-set 1GiB --threads 1 --repeat 1");
-    let ran: Ran = command.output().unwrap().into();
+    let ran = ran(group.assay(&scratch, "memory --op read --working-set 1GiB --threads 1 --repeat 1"));
     let sentence = refusal(&ran);
     assert!(sentence.contains("1GiB") && sentence.contains("does not fit"), "{sentence}");
     assert!(!scratch.join("store").exists());
@@ -64,8 +51,7 @@ fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
     group.allow_memory(700 * MIB);
     let scratch = Scratch::new();
     let arguments = "memory --op read --working-set 200MiB --threads 1 --repeat 200";
-    let mut command = group.assay(&scratch, arguments);
-    let run = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let run = Running::read(group.assay(&scratch, arguments));
     samples_in_journal(&scratch, 1);
     // Another process of the group takes the rest: `tail` keeps all of a line that does not end.
     let mut hog = group.command("sh".as_ref(), "-c");
@@ -83,14 +69,8 @@ fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
 
 /// Runs the program where a shell line has hidden something from it; `None` where that is not allowed.
 fn where_hidden(hide: &str, arguments: &str) -> Option<Ran> {
-    if !is_root() || !has("unshare") {
-        return None;
-    }
     let scratch = Scratch::new();
-    let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", &format!("{hide} && exec \"$@\""), "sh"]).arg(program());
-    command.args(arguments.split_whitespace());
-    let ran: Ran = wrapped(&scratch, command).output().unwrap().into();
+    let ran = ran(unshared(&scratch, "-m", hide, arguments)?);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     Some(ran)
 }

@@ -1,34 +1,29 @@
 //! `--resume`: runs that were cut off continue, and end as if nothing had happened.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, ids, is_verified, left_in, list, names, number, one_launch, printed,
-    refusal, rows, samples, skip, stored_runs, succeed, text,
+    Scratch, assay, check, command, document, ids, is_verified, left_in, list, names, number, one_launch, printed, ran,
+    refusal, rows, samples, skip, stored_runs, succeed, suite, text,
 };
 use crate::disk::support;
 use crate::references::support::{SEARCH_PATH, assert_measured, brief_rows};
 use crate::system::process::{Running, assert_no_orphans, has, reacting, samples_in_journal, signal, wait_for};
 
 /// A suite of five rows of two areas, each of six samples from three process runs.
-const SUITE: &str = "name = \"tiny\"\n\
-    [sampling.cpu]\nsamples = 6\nper_launch = 2\nsample = \"40ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
-    [sampling.memory]\nsamples = 6\nper_launch = 2\nsample = \"40ms\"\nwarm_up = [\"1ms\", \"2ms\"]\n\
-    [[cpu]]\nop = \"fma\"\ntype = [\"fp64\", \"fp32\"]\nisa = [\"scalar\", \"vector\"]\nthreads = [\"1\"]\n\
-    [[memory]]\npattern = \"chase\"\nop = [\"load\"]\nworking_set = \"1MiB\"\nthreads = [\"1\"]\n";
+const SUITE: &str = r#"
+name = "tiny"
+sampling.cpu = { samples = 6, per_launch = 2, sample = "40ms", warm_up = ["1ms", "2ms"] }
+sampling.memory = { samples = 6, per_launch = 2, sample = "40ms", warm_up = ["1ms", "2ms"] }
+cpu = [{ op = "fma", type = ["fp64", "fp32"], isa = ["scalar", "vector"], threads = ["1"] }]
+memory = [{ pattern = "chase", op = ["load"], working_set = "1MiB", threads = ["1"] }]
+"#;
 
 /// Samples of a finished row.
 const SAMPLES: usize = 6;
-
-fn begin(scratch: &Scratch) -> String {
-    let path = scratch.join("tiny.toml");
-    std::fs::write(&path, SUITE).unwrap();
-    format!("run {}", path.display())
-}
 
 /// The samples of all rows by process run and value: they never change.
 fn values(document: &Value) -> Vec<(String, u64, f64)> {
@@ -47,16 +42,10 @@ fn shown(scratch: &Scratch, folder: &Path) -> Value {
     shown
 }
 
-/// Asserts that a run that was resumed N times is whole: every row once, with all samples from `before`, and later
-/// ones from other process runs.
+/// Asserts that a run that was resumed N times is whole: every row once, with all samples from `before`, later ones from
+/// other process runs, and a histogram of this many rows.
 #[track_caller]
-fn assert_whole(folder: &Path, before: &Value, times: usize) {
-    assert_whole_with(folder, before, times, &["run.json"]);
-}
-
-/// [`assert_whole`], with other files than `run.json` in the run's folder.
-#[track_caller]
-fn assert_whole_with(folder: &Path, before: &Value, times: usize, kept: &[&str]) {
+fn assert_whole(folder: &Path, before: &Value, times: usize, rows_with_histograms: usize) {
     let whole = document(folder);
     check(&whole);
     assert_eq!(whole["run"]["complete"], true);
@@ -77,7 +66,9 @@ fn assert_whole_with(folder: &Path, before: &Value, times: usize, kept: &[&str])
     let of_both = then.iter().map(|(_, launch, _)| launch).max();
     let new = now.iter().filter(|value| !then.contains(value));
     assert!(new.map(|(_, launch, _)| Some(launch)).all(|launch| launch > of_both), "process runs are counted on");
+    let kept = if rows_with_histograms > 0 { &["histograms", "run.json"][..] } else { &["run.json"] };
     assert_eq!(left_in(folder), kept, "nothing is left of the journal");
+    assert_histograms_are_whole(folder, rows_with_histograms);
     assert!(folder.join("report.html").exists());
     assert_no_orphans();
 }
@@ -85,19 +76,19 @@ fn assert_whole_with(folder: &Path, before: &Value, times: usize, kept: &[&str])
 #[test]
 fn an_interrupted_run_goes_on_and_ends_whole() {
     let scratch = Scratch::new();
-    let run = Running::assay(&scratch, &begin(&scratch));
+    let run = Running::assay(&scratch, &suite(&scratch, SUITE));
     let folder = samples_in_journal(&scratch, 5);
     signal(run.id(), "INT");
     assert_eq!(run.end().status, Some(130));
     let before = document(&folder);
     assert_eq!(before["run"]["complete"], false);
     // The suite's file may change: the run keeps what it was asked.
-    std::fs::write(scratch.join("tiny.toml"), "name = 5").unwrap();
+    suite(&scratch, "name = 5");
     let name = folder.file_name().unwrap().to_str().unwrap();
     let ran = assay(&scratch, &format!("run tiny --resume {name}"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("of 5 benchmarks are left"), "{ran:?}");
-    assert_whole(&folder, &before, 1);
+    assert_whole(&folder, &before, 1, 0);
     assert_eq!(stored_runs(&scratch).len(), 1, "it is the same run");
     let sentence = refusal(&assay(&scratch, &format!("run --resume {name}"))).to_owned();
     assert!(sentence.contains("is complete"), "{sentence}");
@@ -107,7 +98,7 @@ fn an_interrupted_run_goes_on_and_ends_whole() {
 fn a_run_that_is_killed_at_any_moment_goes_on_and_so_does_one_that_is_killed_again() {
     for (first, second) in [(4, 12), (12, 23)] {
         let scratch = Scratch::new();
-        let run = Running::assay(&scratch, &begin(&scratch));
+        let run = Running::assay(&scratch, &suite(&scratch, SUITE));
         let folder = samples_in_journal(&scratch, first);
         signal(run.id(), "KILL");
         run.end();
@@ -121,7 +112,7 @@ fn a_run_that_is_killed_at_any_moment_goes_on_and_so_does_one_that_is_killed_aga
         assert!(then.iter().all(|value| now.contains(value)) && now.len() >= second, "{then:?} before, {now:?} now");
         let ran = assay(&scratch, &format!("--resume {} --quiet", folder.join("run.json").display()));
         assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
-        assert_whole(&folder, &between, 2);
+        assert_whole(&folder, &between, 2, 0);
     }
 }
 
@@ -133,14 +124,13 @@ fn killed_and_gone_on(scratch: &Scratch, arguments: &str, first: usize) -> (Path
         command.env("PATH", SEARCH_PATH);
         command
     };
-    let mut begun = reacting(&with_tools(arguments));
-    let run = Running::start(begun.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let run = Running::read(reacting(&with_tools(arguments)));
     let folder = samples_in_journal(scratch, first);
     signal(run.id(), "KILL");
     run.end();
     let between = shown(scratch, &folder);
     assert_eq!(between["run"]["complete"], false);
-    let ran: Ran = with_tools(&format!("run --resume {}", folder.display())).output().unwrap().into();
+    let ran = ran(with_tools(&format!("run --resume {}", folder.display())));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     (folder, between)
 }
@@ -163,31 +153,31 @@ fn assert_histograms_are_whole(folder: &Path, rows_with_histograms: usize) {
 #[test]
 fn network_rows_go_on_after_a_kill_with_their_histograms() {
     let scratch = Scratch::new();
-    let path = scratch.join("net.toml");
-    let suite = "name = \"net\"\n\
-        [sampling.net]\nsamples = 6\nper_launch = 2\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"20ms\"]\n\
-        [[net]]\nprotocol = [\"tcp\", \"udp\"]\nmode = \"pingpong\"\nblock = [\"14B\"]\nthreads = [\"1\"]\n\
-        [[net]]\nprotocol = [\"tcp\"]\nmode = \"stream\"\nblock = [\"128KiB\"]\nthreads = [\"1\"]\n";
-    std::fs::write(&path, suite).unwrap();
-    let (folder, between) = killed_and_gone_on(&scratch, &format!("run {} --repeat 6", path.display()), 8);
-    assert_whole_with(&folder, &between, 1, &["histograms", "run.json"]);
-    assert_histograms_are_whole(&folder, 2);
+    let text = r#"
+name = "net"
+sampling.net = { samples = 6, per_launch = 2, sample = "60ms", warm_up = ["10ms", "20ms"] }
+net = [
+    { protocol = ["tcp", "udp"], mode = "pingpong", block = ["14B"], threads = ["1"] },
+    { protocol = ["tcp"], mode = "stream", block = ["128KiB"], threads = ["1"] },
+]
+"#;
+    let arguments = format!("{} --repeat 6", suite(&scratch, text));
+    let (folder, between) = killed_and_gone_on(&scratch, &arguments, 8);
+    assert_whole(&folder, &between, 1, 2);
 }
 
 #[test]
 fn disk_rows_go_on_after_a_kill_with_their_histograms_and_leave_no_file() {
     let scratch = Scratch::new();
     let Some(directory) = support::directory(&scratch, "resumed disk rows") else { return };
-    let path = scratch.join("disk.toml");
-    let suite = "name = \"disk\"\n\
-        [sampling.disk]\nsamples = 6\nper_launch = 2\nsample = \"60ms\"\nwarm_up = [\"10ms\", \"20ms\"]\n\
-        [[disk]]\npattern = \"random\"\nop = [\"read\", \"write\"]\nblock = [\"4KiB\"]\ndepth = [4]\n\
-        size = \"16MiB\"\nthreads = [\"1\"]\n";
-    std::fs::write(&path, suite).unwrap();
-    let arguments = format!("run {} --repeat 6 --dir {}", path.display(), directory.display());
+    let text = r#"
+name = "disk"
+sampling.disk = { samples = 6, per_launch = 2, sample = "60ms", warm_up = ["10ms", "20ms"] }
+disk = [{ pattern = "random", op = ["read", "write"], block = ["4KiB"], depth = [4], size = "16MiB", threads = ["1"] }]
+"#;
+    let arguments = format!("{} --repeat 6 --dir {}", suite(&scratch, text), directory.display());
     let (folder, between) = killed_and_gone_on(&scratch, &arguments, 5);
-    assert_whole_with(&folder, &between, 1, &["histograms", "run.json"]);
-    assert_histograms_are_whole(&folder, 2);
+    assert_whole(&folder, &between, 1, 2);
     assert_eq!(names(&directory), [""; 0], "nothing is left where it measured");
 }
 
@@ -214,7 +204,7 @@ fn a_row_with_a_tool_resumes_in_pairs_after_a_kill() {
 #[test]
 fn a_run_that_is_killed_before_its_first_sample_goes_on() {
     let scratch = Scratch::new();
-    let run = Running::assay(&scratch, &begin(&scratch));
+    let run = Running::assay(&scratch, &suite(&scratch, SUITE));
     let folder = wait_for(Duration::from_secs(10), || {
         stored_runs(&scratch).pop().filter(|folder| folder.join("run.json").exists())
     });
@@ -223,13 +213,13 @@ fn a_run_that_is_killed_before_its_first_sample_goes_on() {
     run.end();
     let before = shown(&scratch, &folder);
     assert_eq!(assay(&scratch, &format!("run --resume {}", folder.display())).status, Some(0));
-    assert_whole(&folder, &before, 1);
+    assert_whole(&folder, &before, 1, 0);
 }
 
 #[test]
 fn rows_that_there_was_no_time_for_are_measured_when_it_goes_on() {
     let scratch = Scratch::new();
-    let ran = assay(&scratch, &format!("{} --time-budget 400ms", begin(&scratch)));
+    let ran = assay(&scratch, &format!("{} --time-budget 400ms", suite(&scratch, SUITE)));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let folder = stored_runs(&scratch).remove(0);
     let before = document(&folder);
@@ -240,7 +230,7 @@ fn rows_that_there_was_no_time_for_are_measured_when_it_goes_on() {
     let ran = assay(&scratch, &format!("run --resume {} --json -", folder.display()));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert_eq!(printed(&ran), document(&folder), "nothing but the document is printed");
-    assert_whole(&folder, &before, 2);
+    assert_whole(&folder, &before, 2, 0);
 }
 
 #[test]
@@ -255,13 +245,13 @@ fn a_failed_row_is_tried_again_only_where_it_is_asked_for() {
     assert!(sentence.contains("--retry-failed"), "{sentence}");
     let ran = assay(&scratch, &format!("run --resume {name} --retry-failed"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_whole(&folder, &before, 1);
+    assert_whole(&folder, &before, 1, 0);
 }
 
 #[test]
 fn a_run_that_lives_is_not_resumed_and_a_killed_one_under_the_name_of_its_suite_only() {
     let scratch = Scratch::new();
-    let run = Running::assay(&scratch, &begin(&scratch));
+    let run = Running::assay(&scratch, &suite(&scratch, SUITE));
     let folder = samples_in_journal(&scratch, 3);
     let resume = format!("run --resume {}", folder.display());
     let alive = refusal(&assay(&scratch, &resume)).to_owned();

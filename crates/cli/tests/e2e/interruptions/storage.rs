@@ -1,11 +1,11 @@
 //! Outputs that cannot be written: refused before measuring if possible, otherwise reported without losing results.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, document, is_root, is_verified, left_in, names, printed, refusal, rows,
+    Ran, Scratch, assay, check, command, document, is_root, is_verified, left_in, names, printed, ran, refusal, rows,
     samples, skip, stored_runs,
 };
 use crate::system::mounts::{Locked, Tmpfs};
@@ -13,10 +13,6 @@ use crate::system::process::{Running, journalled, samples_in_journal, through_sh
 
 /// A run of one row, measured in a moment.
 const BRIEF: &str = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
-
-fn ended(mut command: Command) -> Ran {
-    command.output().unwrap().into()
-}
 
 #[test]
 fn nobody_has_to_listen() {
@@ -82,11 +78,9 @@ fn assert_refused_below(scratch: &Scratch, folder: &Path) {
         let sentence = refusal(&assay(scratch, &arguments)).to_owned();
         assert!(sentence.contains(folder.to_str().unwrap()) && sentence.lines().count() == 1, "{sentence}");
     }
-    let in_store = ended({
-        let mut command = command(scratch, BRIEF.split_whitespace());
-        command.env("ASSAY_STORE", folder.join("store"));
-        command
-    });
+    let mut in_store = command(scratch, BRIEF.split_whitespace());
+    in_store.env("ASSAY_STORE", folder.join("store"));
+    let in_store = ran(in_store);
     assert!(refusal(&in_store).contains(folder.to_str().unwrap()), "{in_store:?}");
     assert_eq!(names(folder), before, "something was left behind, or the folder itself was taken away");
     assert!(stored_runs(scratch).is_empty());

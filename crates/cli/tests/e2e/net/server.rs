@@ -1,17 +1,15 @@
-//! `assay net serve` and `assay net --to`: sessions, keys, waiting clients, strangers, and ends that are stopped.
+//! `assay net serve` and `assay net --to`: sessions, keys, addresses, and ends that are stopped.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::{
-    Ran, Scratch, assay, check, command, is_root, is_verified, measured, printed, program, refusal, rows, skip, stored,
-    text,
+    Ran, Scratch, assay, check, is_verified, measured, printed, program, ran, refusal, rows, skip, stored, text,
 };
-use crate::system::process::{Running, has, samples_in_journal, signal, wait_for, wrapped};
+use crate::system::process::{Running, samples_in_journal, signal, unshared, wait_for, wrapped};
 
 const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -26,11 +24,11 @@ struct Server {
 
 impl Server {
     /// Starts one on a free port.
-    fn start(scratch: &Scratch, options: &str, host: &str) -> Self {
+    fn start(scratch: &Scratch, options: &str) -> Self {
         let log = scratch.join("serve.log");
         let mut plain = Command::new("env");
         plain.args(["-i", "--default-signal=INT,TERM,HUP", "LANG=C.UTF-8"]).arg(program());
-        plain.args(["net", "serve", "--listen", &format!("{host}:0")]).args(options.split_whitespace());
+        plain.args(["net", "serve", "--listen", "127.0.0.1:0"]).args(options.split_whitespace());
         plain.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
         let running = Running::start(&mut plain);
         let listening = || {
@@ -65,7 +63,7 @@ fn key(scratch: &Scratch, name: &str, text: &str) -> String {
 fn a_document_holds_the_facts_of_both_hosts() {
     let scratch = Scratch::new();
     let key = key(&scratch, "key", "a key that both ends know\n");
-    let server = Server::start(&scratch, &format!("--key-file {key}"), "127.0.0.1");
+    let server = Server::start(&scratch, &format!("--key-file {key}"));
     let document = measured(&scratch, &format!("net --to {} --key-file {key} {ROW} --repeat 2", server.address));
     let row = &rows(&document)[0];
     assert!(is_verified(row), "{row:#}");
@@ -79,22 +77,6 @@ fn a_document_holds_the_facts_of_both_hosts() {
     assert!(refusal(&wrong).contains("the key is not the server's"), "{wrong:?}");
     assert!(refusal(&server.measured(&scratch, ROW)).contains("--key-file"));
     assert_eq!(server.stop("TERM"), Some(143));
-}
-
-#[test]
-fn a_server_speaks_version_6_of_the_internet_protocol() {
-    let scratch = Scratch::new();
-    if std::net::TcpListener::bind("[::1]:0").is_err() {
-        return crate::common::skip("net serve over IPv6", "this machine has no ::1");
-    }
-    let server = Server::start(&scratch, "", "[::1]");
-    for protocol in ["tcp", "udp"] {
-        let options = format!("--protocol {protocol} --mode pingpong --threads 1 --block 1 --repeat 2 --json -");
-        let ran = server.measured(&scratch, &options);
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        assert_eq!(text(&rows(&printed(&ran))[0]["conditions"]["net"], "address_family"), "IPv6");
-    }
-    assert_eq!(server.stop("INT"), Some(130));
 }
 
 #[test]
@@ -115,42 +97,6 @@ fn what_cannot_be_reached_or_listened_on_is_refused() {
     assert!(refused("net --to a:b:c]").contains("HOST:PORT"));
 }
 
-#[test]
-fn two_clients_are_served_one_after_the_other() {
-    let scratches = [Scratch::new(), Scratch::new()];
-    let server = Server::start(&scratches[0], "", "127.0.0.1");
-    let clients = scratches.each_ref().map(|scratch| {
-        let options = format!("net --to {} {ROW} --repeat 4 --json -", server.address);
-        let mut client = command(scratch, options.split_whitespace());
-        client.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running::start(&mut client)
-    });
-    let ran = clients.map(Running::end);
-    assert!(ran.iter().all(|ran| ran.status == Some(0) && is_verified(&rows(&printed(ran))[0])), "{ran:?}");
-    assert_eq!(server.stop("INT"), Some(130));
-}
-
-#[test]
-fn hostile_clients_do_not_keep_a_good_one_out() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch, "--once", "127.0.0.1");
-    let connect = || TcpStream::connect(&server.address).unwrap();
-    let greeting = [&b"assaynet\x01\x01\0\0\0\0\0\0"[..], &[b'0'; 32]].concat();
-    let mut kept = Vec::new();
-    for attack in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"", &greeting, &[&greeting[..], &[0xff; 64]].concat(), &[0; 4096]] {
-        let mut stream = connect();
-        // The server may have closed it already.
-        let _ = stream.write_all(attack);
-        kept.push(stream);
-    }
-    kept.extend((0..150).map(|_| connect()));
-    let ran = server.measured(&scratch, &format!("{ROW} --repeat 2"));
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_eq!(server.running.end().status, Some(0), "it ends after one client");
-    kept[0].set_read_timeout(Some(PATIENCE)).unwrap();
-    assert!(matches!(kept[0].read(&mut [0; 64]), Ok(0) | Err(_)), "closed");
-}
-
 /// A client that measures for long and has samples.
 fn measuring(scratch: &Scratch, server: &Server) -> Running {
     let client = Running::assay(scratch, &format!("net --to {} {ROW} --repeat 2000", server.address));
@@ -161,14 +107,14 @@ fn measuring(scratch: &Scratch, server: &Server) -> Running {
 #[test]
 fn whichever_end_is_stopped_both_end_and_what_was_measured_is_stored() {
     let scratch = Scratch::new();
-    let server = Server::start(&scratch, "", "127.0.0.1");
+    let server = Server::start(&scratch, "");
     let client = measuring(&scratch, &server);
     signal(client.id(), "INT");
     assert_eq!(client.end().status, Some(130));
     stored(&scratch);
     for name in ["INT", "KILL"] {
         let scratch = Scratch::new();
-        let server = Server::start(&scratch, "", "127.0.0.1");
+        let server = Server::start(&scratch, "");
         let client = measuring(&scratch, &server);
         let status = server.stop(name);
         assert_eq!(status, (name == "INT").then_some(130));
@@ -181,27 +127,6 @@ fn whichever_end_is_stopped_both_end_and_what_was_measured_is_stored() {
     let next = Scratch::new();
     let ran = server.measured(&next, &format!("{ROW} --repeat 2"));
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_eq!(server.stop("INT"), Some(130));
-}
-
-#[test]
-fn a_client_that_is_stopped_loses_its_turn_and_the_next_is_served() {
-    let scratch = Scratch::new();
-    let server = Server::start(&scratch, "", "127.0.0.1");
-    let client = measuring(&scratch, &server);
-    signal(client.id(), "STOP");
-    // It waits until the server has received nothing from the other client for 5 s.
-    let next = Scratch::new();
-    let ran = server.measured(&next, &format!("{ROW} --repeat 2"));
-    signal(client.id(), "CONT");
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let ran = client.end();
-    let document = stored(&scratch);
-    let row = &rows(&document)[0];
-    assert_eq!((ran.status, text(row, "status")), (Some(1), "failed"), "{ran:?}");
-    assert!(text(row, "reason").to_lowercase().contains("check whether"), "it says what to look for: {row:#}");
-    let log = std::fs::read_to_string(scratch.join("serve.log")).unwrap();
-    assert!(log.contains("it sent nothing for 5 s"), "{log}");
     assert_eq!(server.stop("INT"), Some(130));
 }
 
@@ -227,21 +152,10 @@ const JOINED: &str = r#"
 
 #[test]
 fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
-    let what = "a server on all addresses, over veth";
-    let tried = || Command::new("unshare").args(["-n", "ip", "link", "add", "a", "type", "veth", "peer", "b"]).output();
-    let missing = ["unshare", "nsenter", "ip"].into_iter().find(|tool| !has(tool));
-    let why = match missing {
-        _ if !is_root() => Some("it needs the superuser".to_owned()),
-        Some(tool) => Some(format!("there is no {tool} (Debian: util-linux, iproute2)")),
-        None => tried().map_or_else(
-            |error| Some(error.to_string()),
-            |tried| (!tried.status.success()).then(|| String::from_utf8_lossy(&tried.stderr).trim().to_owned()),
-        ),
-    };
-    if let Some(why) = why {
-        return skip(what, &why);
-    }
     let scratch = Scratch::new();
+    if unshared(&scratch, "-n", "ip link add a type veth peer b && command -v nsenter", "").is_none() {
+        return skip("a server on all addresses, over veth", "it needs the superuser, unshare, nsenter and ip");
+    }
     let key = key(&scratch, "net.key", "a key that both ends of the pair know");
     // A server on all IPv6 addresses also has the IPv4 ones.
     for (listen, to) in [("0.0.0.0", "10.9.0.2"), ("[::]", "[fd09::2]"), ("[::]", "10.9.0.2")] {
@@ -250,7 +164,7 @@ fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
         shell.args(["-n", "sh", "-c", JOINED, "sh", &format!("{listen}:5211"), &log, &key]).arg(program());
         let options = format!("net --to {to} --key-file {key} --mode pingpong,stream --threads 1 --block 1000");
         shell.args(options.split_whitespace()).args(["--repeat", "2", "--json", "-"]);
-        let ran = Running::start(wrapped(&scratch, shell).stdout(Stdio::piped()).stderr(Stdio::piped())).end();
+        let ran = ran(wrapped(&scratch, shell));
         assert_eq!(ran.status, Some(0), "{listen} at {to}: {ran:?}");
         let document = printed(&ran);
         check(&document);

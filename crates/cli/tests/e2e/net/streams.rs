@@ -1,23 +1,17 @@
-//! `assay net`: streams and round trips between two processes of this machine; ends that die, hang or never connect, and
-//! strangers.
+//! `assay net`: streams and round trips between two processes of this machine; ends that die, hang or never connect.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::{
-    Kept, Ran, Scratch, assay, check, codes, command, document, ids, is_root, is_verified, list, names, number,
-    printed, program, refusal, rows, same, samples, skip, stored, text,
+    Kept, Ran, Scratch, assay, check, codes, document, ids, is_verified, list, names, number, printed, rows, same,
+    samples, skip, stored, suite, text,
 };
 use crate::system::family::{children, ended_within, lives};
-use crate::system::process::{
-    Running, allowed_cpu, assert_no_orphans, has, journalled, samples_in_journal, signal, wait_for, wrapped,
-};
+use crate::system::process::{Running, assert_no_orphans, journalled, samples_in_journal, signal, unshared, wait_for};
 
 /// Samples of each row of [`RUN`].
 const REPEAT: usize = 6;
@@ -191,45 +185,18 @@ fn every_mode_has_its_metrics() {
     }
 }
 
-#[test]
-fn blocks_of_any_possible_size_are_verified() {
-    let tcp = verified("--mode stream,pingpong --protocol tcp --block 1,14,1MiB --threads 1");
-    assert_eq!(rows(&tcp).len(), 6);
-    assert!(ids(&tcp).contains(&"net/tcp-pingpong/14B/t1"), "{:?}", ids(&tcp));
-    let udp = verified("--mode pingpong --protocol udp --block 1,14,65507 --threads 1");
-    assert_eq!(rows(&udp).len(), 3);
-    assert!(ids(&udp).contains(&"net/udp-pingpong/65507B/t1"), "{:?}", ids(&udp));
-}
-
-#[test]
-fn what_cannot_be_is_refused() {
-    for (arguments, says) in [
-        ("--protocol udp --mode stream", "stream over tcp"),
-        ("--mode kitchen", "kitchen"),
-        ("--block 0", "at least 1 byte"),
-        ("--protocol udp --block 2MiB", "65507B"),
-        ("--protocol tcp --block 2MiB", "1048576B"),
-    ] {
-        let scratch = Scratch::new();
-        let ran = assay(&scratch, &format!("net {arguments}"));
-        assert!(refusal(&ran).contains(says), "'{arguments}': {ran:?}");
-        assert!(!scratch.join("store/runs").exists(), "'{arguments}' left a run behind");
-    }
-}
-
-/// A suite of these stanzas with three samples of this many milliseconds in one process run.
-fn suite(scratch: &Scratch, milliseconds: u32, stanzas: &[(&str, &str, &str)]) -> PathBuf {
-    let sampling = format!(
-        "name = \"brief\"\nabout = \"a test\"\n[sampling.net]\nsamples = 3\nper_launch = 3\n\
-         sample = \"{milliseconds}ms\"\nwarm_up = [\"10ms\", \"20ms\"]\ntarget = 0.05\n"
-    );
-    let stanza = |(protocol, mode, block): &(&str, &str, &str)| {
-        format!("[[net]]\nprotocol = [\"{protocol}\"]\nmode = \"{mode}\"\nblock = {block}\nthreads = [\"1\"]\n")
+/// The arguments that run these rows, with three samples of this many milliseconds in one process run.
+fn brief(scratch: &Scratch, milliseconds: u32, rows: &[(&str, &str, &str)]) -> String {
+    let row = |(protocol, mode, block): &(&str, &str, &str)| {
+        format!("{{ protocol = [\"{protocol}\"], mode = \"{mode}\", block = {block}, threads = [\"1\"] }}")
     };
-    let content = sampling + &stanzas.iter().map(stanza).collect::<Vec<_>>().concat();
-    let path = scratch.join("brief.toml");
-    std::fs::write(&path, content).unwrap();
-    path
+    let rows: Vec<String> = rows.iter().map(row).collect();
+    let text = format!(
+        "name = \"brief\"\nsampling.net = {{ samples = 3, per_launch = 3, sample = \"{milliseconds}ms\", \
+         warm_up = [\"10ms\", \"20ms\"] }}\nnet = [{}]\n",
+        rows.join(", ")
+    );
+    suite(scratch, &text)
 }
 
 const ALL: &[(&str, &str, &str)] =
@@ -246,8 +213,7 @@ struct Midway {
 
 fn midway(protocol: &str, mode: &str) -> Midway {
     let scratch = Scratch::new();
-    let suite = suite(&scratch, 200, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]);
-    let run = Running::assay(&scratch, &format!("run {}", suite.display()));
+    let run = Running::assay(&scratch, &brief(&scratch, 200, &[(protocol, mode, "[\"1KiB\", \"4KiB\"]")]));
     let folder = samples_in_journal(&scratch, 1);
     let [other, measuring] = children(run.id()).try_into().unwrap_or_else(|ends| panic!("not two workers: {ends:?}"));
     Midway { scratch, run, folder, ends: [measuring, other] }
@@ -330,105 +296,9 @@ fn a_signal_ends_both_ends_in_good_order() {
     assert_eq!(stored(&midway.scratch)["run"]["complete"], false);
 }
 
-/// A worker that gets its task from the test.
-struct ByHand {
-    child: Child,
-    /// Kept open: the task ends with its line, not with the input.
-    _stdin: ChildStdin,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
-}
-
-impl ByHand {
-    /// One end of a ping-pong.
-    fn start(protocol: &str, role: &str, address: Option<&str>) -> Self {
-        let cpu = allowed_cpu();
-        let segmentation = if protocol == "udp" { json!("off") } else { Value::Null };
-        let task = json!({
-            "experiment": {
-                "id": format!("net/{protocol}-pingpong/1B/t1"), "area": "net",
-                "method": format!("net-{protocol}-pingpong/1"), "classic": null,
-                "params": {
-                    "protocol": protocol, "mode": "pingpong", "block": 1, "direction": null, "threads": 1,
-                    "path": "loopback", "zero_copy": null, "segmentation": segmentation, "wait": "blocking",
-                },
-            },
-            "cpus": [cpu], "launch": 1, "block": 1, "seed": 5, "samples": 2, "sample_seconds": 0.02,
-            "warm_up_seconds": [0.0, 0.0], "run_began": 0.0, "imul_cycles": 3, "parent": std::process::id(),
-            "ends": {
-                "role": role, "address": address, "token": "00112233445566778899aabbccddeeff", "other_cpus": [cpu],
-            },
-        });
-        let mut command = command(&Scratch::new(), ["worker"]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        writeln!(stdin, "{task}").unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, _stdin: stdin, lines }
-    }
-
-    /// Its next message.
-    fn says(&mut self) -> Value {
-        let line = self.lines.next().expect("it has said its last word").unwrap();
-        serde_json::from_str(&line).unwrap()
-    }
-}
-
-impl Drop for ByHand {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Connections of strangers: garbage, half a greeting, a wrong token, another protocol, silence, and one that hangs up.
-fn strangers(address: &str) -> Vec<TcpStream> {
-    let mut wrong = b"assaynet".to_vec();
-    // A session of this version with an unknown token.
-    wrong.extend_from_slice(&[1, 2, 0, 0, 0, 0, 0, 0]);
-    wrong.extend_from_slice(&[b'f'; 32]);
-    let greetings: [&[u8]; 5] = [&[0xa5; 4096], b"assay", &wrong, b"GET / HTTP/1.1\r\n\r\n", b""];
-    let connect = |greeting: &&[u8]| {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(greeting).unwrap();
-        stream
-    };
-    TcpStream::connect(address).unwrap().shutdown(Shutdown::Both).unwrap();
-    greetings.iter().map(connect).collect()
-}
-
-#[test]
-fn strangers_at_the_listening_port_disturb_nobody() {
-    for protocol in ["tcp", "udp"] {
-        let mut other = ByHand::start(protocol, "peer", None);
-        let said = other.says();
-        assert_eq!(text(&said, "kind"), "listening");
-        let address = text(&said, "address").to_owned();
-        assert!(address.starts_with("127.0.0.1:"), "nobody outside this machine can connect: {address}");
-        let before = strangers(&address);
-        let mut measuring = ByHand::start(protocol, "measure", Some(&address));
-        while text(&measuring.says(), "kind") != "ready" {}
-        let kinds: Vec<String> = (0..3).map(|_| text(&measuring.says(), "kind").to_owned()).collect();
-        assert_eq!(kinds, ["sample", "sample", "done"], "{protocol}");
-        assert!(measuring.child.wait().unwrap().success());
-        assert_eq!(text(&other.says(), "kind"), "done", "the server ends by itself");
-        assert!(TcpStream::connect(&address).is_err(), "nobody can come any more");
-        drop(before);
-    }
-}
-
 /// Runs all kinds of row in a network namespace that this shell line sets up; `None` where that is not allowed.
 fn in_a_network_of_their_own(scratch: &Scratch, set_up: &str) -> Option<Ran> {
-    let allowed = |line: &str| {
-        let tried = Command::new("unshare").args(["-n", "sh", "-c", line]).stderr(Stdio::null()).status();
-        tried.is_ok_and(|status| status.success())
-    };
-    if !is_root() || !has("unshare") || !allowed(set_up) {
-        return None;
-    }
-    let suite = suite(scratch, 50, ALL);
-    let mut command = Command::new("unshare");
-    command.args(["-n", "sh", "-c", &format!("{set_up} && exec \"$@\""), "sh"]).arg(program()).arg("run").arg(suite);
-    let run = Running::start(wrapped(scratch, command).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let run = Running::read(unshared(scratch, "-n", set_up, &brief(scratch, 50, ALL))?);
     let ran = ended_within(run, PATIENCE);
     assert_no_orphans();
     Some(ran)

@@ -1,19 +1,16 @@
-//! Fake reference tools that are missing, hang, die, print nonsense, or leave processes behind.
+//! Fake reference tools that are missing, die, print nonsense, or leave processes behind.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::common::{Scratch, assay, document, left_in, only_run, rows, skip, stored, stored_runs};
 use crate::references::support::{
-    Group, SAYS_VERSION, SEARCH_PATH, assert_measured, brief, fake, of_no_use, only_one, with_fake, with_tools, words,
+    Group, SAYS_VERSION, SEARCH_PATH, assert_measured, brief, fake, hangs, of_no_use, only_one, with_fake, with_tools,
+    words,
 };
 use crate::system::family::ended_within;
 use crate::system::process::{Running, has, signal, wait_for};
-
-/// How iperf3 prints its version.
-const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
 
 /// Longer than any tool that does not hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
@@ -76,22 +73,19 @@ fn a_tool_that_does_not_say_its_version_is_known_by_its_file_or_its_help() {
 }
 
 /// A run with a tool that writes its process number to the file `leader` when it begins to hang.
-fn hanging(scratch: &Scratch, tool: &str, before: &str, how: &str) -> (Running, PathBuf) {
+fn hanging(scratch: &Scratch, before: &str) -> (Running, Group) {
     let leader = scratch.join("leader");
-    let path = leader.display();
-    let hang = format!("echo $$ >{path}.new; mv {path}.new {path}; sleep 300 & {how}");
-    fake(scratch, tool, &format!("{before}\n{hang}"));
-    (Running::assay(scratch, &with_fake(scratch, tool)), leader)
+    fake(scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{before} /bin/sleep 300 & {}", hangs(&leader)));
+    let run = Running::assay(scratch, &with_fake(scratch, "likwid-bench"));
+    let group = Group::of(&leader);
+    (run, group)
 }
 
 #[test]
 fn a_signal_ends_a_tool_and_all_that_it_has_started() {
-    for (name, status, how) in
-        [("INT", 130, "sleep 300"), ("TERM", 143, "trap '' TERM INT HUP; while :; do sleep 9; done")]
-    {
+    for (name, status, before) in [("INT", 130, ""), ("TERM", 143, "trap '' TERM INT HUP;")] {
         let scratch = Scratch::new();
-        let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, how);
-        let group = Group::of(&leader);
+        let (run, group) = hanging(&scratch, before);
         signal(run.id(), name);
         let ran = ended_within(run, Duration::from_secs(8));
         assert_eq!(ran.status, Some(status), "{ran:?}");
@@ -104,8 +98,7 @@ fn a_signal_ends_a_tool_and_all_that_it_has_started() {
 #[test]
 fn the_next_run_ends_a_tool_that_a_killed_one_left() {
     let scratch = Scratch::new();
-    let (run, leader) = hanging(&scratch, "likwid-bench", SAYS_VERSION, "sleep 300");
-    let group = Group::of(&leader);
+    let (run, group) = hanging(&scratch, "");
     let others = Scratch::new();
     let journal = || std::fs::read_to_string(only_run(&scratch).join("journal.jsonl")).unwrap();
     let noted = || journal().contains(&format!("{{\"kind\":\"started\",\"process\":{}", group.0)).then_some(());
@@ -119,36 +112,6 @@ fn the_next_run_ends_a_tool_that_a_killed_one_left() {
     assert_eq!(assay(&scratch, brief).status, Some(0));
     group.assert_gone();
     assert_eq!(stored_runs(&scratch).len(), 2);
-}
-
-/// Waits for a run whose tool hangs; returns why the tool was not used.
-fn ended_hanging(scratch: &Scratch, run: Running, status: &str) -> String {
-    let ran = ended_within(run, PATIENCE);
-    of_no_use(scratch, &ran, status)
-}
-
-#[test]
-fn a_tool_that_hangs_is_ended_with_all_that_it_has_started() {
-    // At the same time, since they only wait: hanging when asked for the version, as a server that never listens, and
-    // during a measurement.
-    let [version, server, client] = [Scratch::new(), Scratch::new(), Scratch::new()];
-    let (asked, asked_leader) = hanging(&version, "iperf3", "", "sleep 300");
-    let (serving, serving_leader) = hanging(&server, "iperf3", IPERF3_SAYS_VERSION, "sleep 300");
-    let real = has("iperf3").then(|| {
-        let serve = format!("{IPERF3_SAYS_VERSION}\n[ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"");
-        hanging(&client, "iperf3", &serve, "sleep 300")
-    });
-    let groups = [Group::of(&asked_leader), Group::of(&serving_leader)];
-    let reason = ended_hanging(&version, asked, "skipped");
-    assert!(reason.contains("took longer than 5 s"), "{reason}");
-    let reason = ended_hanging(&server, serving, "failed");
-    assert!(reason.contains("did not listen within 5 s"), "{reason}");
-    groups.iter().for_each(Group::assert_gone);
-    let Some((measuring, leader)) = real else { return skip("an iperf3 that hangs", "iperf3 is not installed") };
-    let group = Group::of(&leader);
-    let reason = ended_hanging(&client, measuring, "failed");
-    assert!(reason.contains("took longer than"), "{reason}");
-    group.assert_gone();
 }
 
 #[test]

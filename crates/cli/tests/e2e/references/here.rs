@@ -1,4 +1,4 @@
-//! `assay references`, the environment of reference tools, and files that they leave.
+//! `assay references`, and files that reference tools leave.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,33 +8,17 @@ use tools::{Side, TOOLS, VersionSource};
 
 use crate::common::{Scratch, command, document, list, names, only_run, root, rows, text};
 use crate::disk::support;
-use crate::references::support::{Group, fake, words};
+use crate::references::support::{Group, IOZONE_SAYS_VERSION, fake, hangs, words};
 use crate::system::family::ended_within;
 use crate::system::process::{Running, signal};
 
-/// A row with one request at a time.
-const ONE_AT_A_TIME: &str = r#"
-name = "one"
-about = "one request at a time"
-[sampling.disk]
-samples = 2
-per_launch = 2
-sample = "50ms"
-warm_up = ["10ms", "20ms"]
-target = 0.05
-[[disk]]
-pattern = "sequential"
-op = ["read"]
-block = ["64KiB"]
-depth = [1]
-size = "64MiB"
-threads = ["1"]
-"#;
-
 /// An `IOzone` whose random reads reach 400 kB/s in records of 4 kB.
-const IOZONE: &str = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }\n\
-                      echo '  kB  reclen  write  rewrite  read  reread  read  write'\n\
-                      echo '  1024  4  10  20  400  60'";
+fn iozone() -> String {
+    format!(
+        "{IOZONE_SAYS_VERSION}\necho '  kB  reclen  write  rewrite  read  reread  read  write'\n\
+         echo '  1024  4  10  20  400  60'"
+    )
+}
 
 /// The list of tools with the scratch folder as the search path.
 fn catalogue(scratch: &Scratch, more: &[&str]) -> (Value, Option<i32>) {
@@ -52,7 +36,7 @@ fn every_tool_is_listed_and_those_that_are_here_are_tried() {
     assert_eq!((tools, status), (known, Some(0)));
     assert!(list(&listed, "tools").iter().all(|tool| tool["found"] == false && tool["check"].is_null()));
     fake(&scratch, "sysbench", "[ \"$1\" = --version ] && echo 'sysbench 1.0.20' || echo nonsense");
-    fake(&scratch, "iozone", IOZONE);
+    fake(&scratch, "iozone", &iozone());
     let directory = scratch.path().display().to_string();
     let (tried, status) = catalogue(&scratch, &["--check", "--dir", &directory]);
     let check = |tool: &str| list(&tried, "tools").iter().find(|one| one["tool"] == tool).unwrap()["check"].clone();
@@ -70,7 +54,7 @@ fn every_tool_is_listed_and_those_that_are_here_are_tried() {
 fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
     let scratch = Scratch::new();
     let nonsense = fake(&scratch, "sysbench", "[ \"$1\" = --version ] && echo 'sysbench 1.0.20' || echo nonsense");
-    let read = fake(&scratch, "iozone", IOZONE);
+    let read = fake(&scratch, "iozone", &iozone());
     let here = |programs: &[&Path]| {
         let named = |path: &&Path| format!(" --tool {}={}", path.file_name().unwrap().display(), path.display());
         format!("references --check --dir {}", scratch.path().display())
@@ -83,10 +67,7 @@ fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
     assert!(lines.iter().any(|line| line.contains("sysbench FAILED")), "{ran:?}");
     assert!(lines.iter().any(|line| line.contains("iozone works")), "{ran:?}");
     let leader = scratch.join("leader");
-    let path = leader.display();
-    let body = format!(
-        "# STREAM version $Revision: 5.10 $\n/bin/sleep 300 & echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300"
-    );
+    let body = format!("# STREAM version $Revision: 5.10 $\n/bin/sleep 300 & {}", hangs(&leader));
     let hanging = fake(&scratch, "stream", &body);
     let run = Running::assay(&scratch, &here(&[&hanging]));
     let group = Group::of(&leader);
@@ -97,42 +78,15 @@ fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
 }
 
 #[test]
-fn nothing_of_a_poisoned_environment_reaches_a_tool() {
-    let scratch = Scratch::new();
-    let suite = scratch.join("one.toml");
-    std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
-    let Some(directory) = support::directory(&scratch, "a poisoned environment") else { return };
-    let version = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }";
-    let program = fake(&scratch, "iozone", &format!("{version}\n/usr/bin/env; exit 3"));
-    let (tool, suite) = (format!("iozone={}", program.display()), suite.display().to_string());
-    let directory = directory.display().to_string();
-    let arguments = ["run", &suite, "--dir", &directory, "--references", "iozone", "--tool", &tool];
-    let poison = [("OPENBLAS_CORETYPE", "Nehalem"), ("OMP_NUM_THREADS", "64"), ("LD_PRELOAD", "/no/such/library.so")];
-    let ran = command(&scratch, arguments).envs(poison).env("LC_ALL", "de_DE.UTF-8").output().unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
-    let printed = std::fs::read_to_string(only_run(&scratch).join("raw/iozone-01.txt")).unwrap();
-    assert!(printed.contains("LC_ALL=C\n"), "{printed}");
-    for (name, _) in poison {
-        assert!(!printed.contains(name), "{name} has reached it: {printed}");
-    }
-}
-
-#[test]
 fn a_tool_that_lays_out_its_own_data_leaves_none_when_it_is_stopped() {
     let scratch = Scratch::new();
-    let suite = scratch.join("one.toml");
-    std::fs::write(&suite, ONE_AT_A_TIME).unwrap();
     let Some(directory) = support::directory(&scratch, "a tool with files of its own") else { return };
     let leader = scratch.join("leader");
-    let path = leader.display();
-    let body = format!(
-        "[ \"$1\" = -v ] && {{ echo '        Version $Revision: 3.508 $'; exit; }}\n\
-         for file; do :; done; echo laid out >$file; echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300"
-    );
+    let body = format!("{IOZONE_SAYS_VERSION}\nfor file; do :; done; echo laid out >$file; {}", hangs(&leader));
     let program = fake(&scratch, "iozone", &body);
     let arguments = format!(
-        "run {} --dir {} --references iozone --tool iozone={}",
-        suite.display(),
+        "disk --pattern sequential --op read --block 64KiB --depth 1 --size 64MiB --repeat 2 --dir {} --references iozone \
+         --tool iozone={}",
         directory.display(),
         program.display()
     );

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Scratch, assay, check, document, names, only_run, refusal, rows, skip, stored, succeed, text};
+use crate::common::{Scratch, assay, check, document, names, only_run, refused, rows, skip, stored, succeed, text};
 use crate::disk::support;
 use crate::references::support::{
     SEARCH_PATH, assert_measured, brief, brief_rows, fake, only_one, with_fake, with_tools, words,
@@ -111,21 +111,14 @@ fn bad_input_about_tools_is_refused() {
         ("--tool nonsense=/usr/bin/fio", &["'nonsense'", "iperf3"]),
         ("--tool none=/usr/bin/fio", &["'none'"]),
     ] {
-        let scratch = Scratch::new();
-        let ran = assay(&scratch, &format!("cpu --op fma --threads 1 {arguments}"));
-        let sentence = refusal(&ran);
-        assert!(says.iter().all(|part| sentence.contains(part)), "'{arguments}': {sentence}");
-        assert!(!scratch.join("store/runs").exists(), "'{arguments}' left a run behind");
+        refused(&format!("cpu --op fma --threads 1 {arguments}"), says);
     }
 }
 
 #[test]
 fn a_named_tool_without_a_row_is_reported() {
     let scratch = Scratch::new();
-    let said = |arguments: &str| {
-        let ran = succeed(&scratch, &format!("{arguments} --list"));
-        ran.stderr
-    };
+    let said = |arguments: &str| succeed(&scratch, &format!("{arguments} --list")).stderr;
     assert!(said("cpu --references fio").contains("fio compares with no benchmark"));
     assert!(said("net --block 1 --references sockperf").contains("sockperf compares with no benchmark"));
     assert!(said("cpu --op dot --references likwid-bench").contains("likwid-bench compares with no benchmark"));
@@ -139,5 +132,5 @@ fn a_mere_check_runs_no_tool() {
     let scratch = Scratch::new();
     fake(&scratch, "likwid-bench", &format!("echo run >>{}", scratch.join("ran").display()));
     succeed(&scratch, &format!("{} --verify", with_fake(&scratch, "likwid-bench")));
-    assert_eq!(names(scratch.path()), ["brief.toml", "likwid-bench"]);
+    assert_eq!(names(scratch.path()), ["likwid-bench", "suite.toml"]);
 }

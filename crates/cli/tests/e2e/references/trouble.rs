@@ -1,25 +1,22 @@
 //! What a reference tool finds when we start it, compared with a start by hand as in the document, and what it leaves.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use tools::{FOLDER, TOOLS, VersionSource};
 
-use crate::common::{Ran, Scratch, check, command, document, list, names, only_run, rows, skip, stored, text};
+use crate::common::{Scratch, command, document, list, only_run, ran, rows, skip, stored, text};
 use crate::disk::support;
 use crate::references::support::{
-    Group, SAYS_VERSION, SEARCH_PATH, brief_rows, compared, fake, of_no_use, only_one, with_fake, with_tools, words,
+    Group, IPERF3_SAYS_VERSION, SAYS_VERSION, SEARCH_PATH, brief_rows, compared, fake, hangs, of_no_use, only_one,
+    with_fake, with_tools, words,
 };
 use crate::system::family::ended_within;
-use crate::system::process::{Running, has, signal, wait_for};
+use crate::system::process::{Running, has, signal};
 
-/// Recorded output of STREAM: two arrays of 32 MB, compared with 64 MiB of ours.
-const STREAM_PRINTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/recorded/stream-5.10-91MiB-serial.txt");
-/// A line in the file of a STREAM.
-const IS_STREAM: &str = "# STREAM version $Revision: 5.10 $";
 /// Ticks of the CPU clock (0.01 s) that all our processes may take in a second of a tool's: 5 % of one CPU.
 const OUR_TICKS: u64 = 5;
 
@@ -99,61 +96,6 @@ fn nothing_of_ours_runs_while_a_tool_runs() {
     }
 }
 
-#[test]
-fn a_tool_that_writes_where_it_stands_and_warns_is_read_and_leaves_nothing() {
-    let scratch = Scratch::new();
-    let [home, here] = ["home", "here"].map(|name| scratch.join(name));
-    for folder in [&home, &here] {
-        std::fs::create_dir(folder).unwrap();
-    }
-    let places = scratch.join("places");
-    let body = format!(
-        "{IS_STREAM}\necho $PWD >>{}; echo x >results.txt; echo x >$HOME/.toolrc; echo x >$TMPDIR/made\n\
-         echo 'warning: the clock is coarse' >&2\n/bin/cat {STREAM_PRINTED}",
-        places.display()
-    );
-    fake(&scratch, "stream", &body);
-    let arguments = with_fake(&scratch, "stream");
-    let mut command = command(&scratch, arguments.split_whitespace());
-    let ran: Ran = command.env("HOME", &home).current_dir(&here).output().unwrap().into();
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    let folder = only_run(&scratch);
-    let document = document(&folder);
-    check(&document);
-    let (_, reference) = only_one(&rows(&document)[0]);
-    assert_eq!((&reference["status"], &reference["pairs"]), (&"ok".into(), &2.into()), "{reference:#}");
-    let raw = std::fs::read_to_string(folder.join(text(reference, "raw"))).unwrap();
-    assert_eq!(raw.matches("warning: the clock is coarse").count(), 2, "what it warned of is kept: {raw}");
-    assert!(names(&home).is_empty() && names(&here).is_empty(), "{:?} {:?}", names(&home), names(&here));
-    let places = std::fs::read_to_string(places).unwrap();
-    let distinct: BTreeSet<&str> = places.lines().collect();
-    assert_eq!(distinct.len(), 2, "a folder for each of its runs: {places}");
-    assert!(distinct.iter().all(|place| !Path::new(place).exists()), "{places}");
-}
-
-#[test]
-fn the_folder_of_a_tool_whose_run_was_killed_is_taken_away_by_the_next() {
-    let scratch = Scratch::new();
-    let leader = scratch.join("leader");
-    let (place, path) = (scratch.join("place"), leader.display());
-    let body = format!(
-        "{SAYS_VERSION}\necho x >left; echo $PWD >{}; echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300",
-        place.display()
-    );
-    fake(&scratch, "likwid-bench", &body);
-    let run = Running::assay(&scratch, &with_fake(&scratch, "likwid-bench"));
-    let group = Group::of(&leader);
-    let place = PathBuf::from(std::fs::read_to_string(place).unwrap().trim());
-    assert!(place.join("left").exists());
-    signal(run.id(), "KILL");
-    run.output();
-    drop(group);
-    // Asking for versions uses folders too.
-    let asked = command(&scratch, ["references"]).env("PATH", scratch.path()).output().unwrap();
-    assert_eq!(asked.status.code(), Some(0));
-    assert!(wait_for(Duration::from_secs(2), || (!place.exists()).then_some(())).is_some(), "{place:?}");
-}
-
 /// The line that makes a script pass for a tool.
 fn passes_for(version: VersionSource) -> String {
     match version {
@@ -180,7 +122,8 @@ fn a_run_with_every_tool_ends_well_whatever_they_do() {
     }
     let arguments = format!("{} --dir {}", brief_rows(&scratch, "**", "all"), directory.display());
     let mut command = command(&scratch, arguments.split_whitespace());
-    let ran: Ran = command.env("PATH", &programs).output().unwrap().into();
+    command.env("PATH", &programs);
+    let ran = ran(command);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let document = stored(&scratch);
     let all: Vec<(&Value, &Value)> = rows(&document).iter().flat_map(compared).collect();
@@ -201,16 +144,15 @@ fn a_run_with_every_tool_ends_well_whatever_they_do() {
 fn a_signal_while_a_servers_client_runs_ends_both_ends_and_takes_their_folders_away() {
     let scratch = Scratch::new();
     let leader = scratch.join("leader");
-    let (places, path) = (scratch.join("places"), leader.display());
+    let places = scratch.join("places");
     // A server that listens through the real one, and a client that hangs.
     if !has("iperf3") {
         return skip("both ends of a tool", "iperf3 is not installed");
     }
     let body = format!(
-        "[ \"$1\" = --version ] && {{ echo 'iperf 3.12 (a fake)'; exit; }}\necho $PWD >>{}\n\
-         [ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"\n\
-         echo $$ >{path}.new; /bin/mv {path}.new {path}; /bin/sleep 300",
-        places.display()
+        "{IPERF3_SAYS_VERSION}\necho $PWD >>{}\n[ \"$1\" = -s ] && PATH={SEARCH_PATH} exec iperf3 \"$@\"\n{}",
+        places.display(),
+        hangs(&leader)
     );
     fake(&scratch, "iperf3", &body);
     let run = Running::assay(&scratch, &with_fake(&scratch, "iperf3"));

@@ -63,11 +63,6 @@ impl Cgroup {
         if self.unified { self.set("cpu.weight", "10000") } else { self.set("cpu.shares", "262144") }
     }
 
-    /// Removes the quota.
-    pub(crate) fn lift_quota(&self) {
-        if self.unified { self.set("cpu.max", "max 100000") } else { self.set("cpu.cfs_quota_us", "-1") }
-    }
-
     /// Limits the group's memory.
     pub(crate) fn allow_memory(&self, bytes: u64) {
         self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());

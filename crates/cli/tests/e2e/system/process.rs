@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{Ran, Scratch, command, program, stored_runs};
+use crate::common::{Ran, Scratch, command, is_root, program, stored_runs};
 
 /// Timeout of everything that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -92,11 +92,15 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    /// Starts a command whose output is wanted.
+    pub(crate) fn read(mut command: Command) -> Self {
+        Self::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
     /// Starts the program under test with default signal handling, and waits until `env` has restored it: an earlier signal
     /// would be lost.
     pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Self {
-        let mut plain = reacting(&command(scratch, arguments.split_whitespace()));
-        let started = Self::start(plain.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let started = Self::read(reacting(&command(scratch, arguments.split_whitespace())));
         while ignores_stop_signals(started.id()) {
             std::thread::yield_now();
         }
@@ -226,4 +230,24 @@ pub(crate) fn through_shell(scratch: &Scratch, line: &str, arguments: &str) -> C
     let mut shell = Command::new("sh");
     shell.args(["-c", line, "sh"]).arg(program()).args(arguments.split_whitespace());
     wrapped(scratch, shell)
+}
+
+/// The program under test with namespaces of its own (an option of `unshare`) that this shell line sets up; `None` where
+/// that is not allowed.
+pub(crate) fn unshared(scratch: &Scratch, option: &str, set_up: &str, arguments: &str) -> Option<Command> {
+    let unshare = |line: &str| {
+        let mut command = Command::new("unshare");
+        command.args([option, "sh", "-c", line, "sh"]);
+        wrapped(scratch, command)
+    };
+    let is_allowed = is_root() && unshare(set_up).output().is_ok_and(|tried| tried.status.success());
+    let mut command = unshare(&format!("{set_up} && exec \"$@\""));
+    command.arg(program()).args(arguments.split_whitespace());
+    is_allowed.then_some(command)
+}
+
+/// A process that takes all of a CPU until it is dropped.
+pub(crate) fn spinning(cpu: u32) -> Running {
+    let mut command = Command::new("taskset");
+    Running::start(command.args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"]).stdin(Stdio::null()))
 }
