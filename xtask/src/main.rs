@@ -20,17 +20,17 @@ mod test_runs;
 
 use std::process::ExitCode;
 
-use steps::{STEPS, run_all, run_one};
+use steps::{STEPS, finish, run_all};
 use xtask::shell::Shell;
 
 fn main() -> ExitCode {
     let shell = Shell::at_root();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let step = |name: &String| STEPS.iter().find(|step| step.name == name);
-    match arguments.as_slice() {
-        [name] if name == "test" => run_all(&shell),
-        [name, rest @ ..] if name == "codegen" => codegen::run(&shell, rest),
-        [name] if step(name).is_some() => step(name).map_or(ExitCode::FAILURE, |step| run_one(&shell, step)),
+    let named = arguments.first().and_then(|name| STEPS.iter().find(|step| step.name == name));
+    match (arguments.as_slice(), named) {
+        ([name], _) if name == "test" => run_all(&shell),
+        ([name, rest @ ..], _) if name == "codegen" => codegen::run(&shell, rest),
+        ([_], Some(step)) => finish(&(step.run)(&shell)),
         _ => {
             print!("{}", steps::usage());
             ExitCode::from(2)

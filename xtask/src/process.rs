@@ -86,14 +86,16 @@ fn attend(mut child: Child, silence: Duration, mut line_seen: impl FnMut(&str)) 
     let mut lines = Lines::default();
     let mut heard = Instant::now();
     let mut ending = loop {
-        match next(&output) {
-            Some(bytes) => {
+        match output.recv_timeout(POLL) {
+            Ok(bytes) => {
                 heard = Instant::now();
                 lines.read(&bytes, &mut line_seen);
                 continue;
             }
-            None => drop(family.look()),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(POLL / 10),
+            Err(RecvTimeoutError::Timeout) => {}
         }
+        family.look();
         match child.try_wait() {
             Ok(Some(status)) if status.success() => break Ending::Success,
             Ok(Some(_)) => break Ending::Failure,
@@ -112,16 +114,6 @@ fn attend(mut child: Child, silence: Duration, mut line_seen: impl FnMut(&str)) 
         let _ = child.try_wait();
     }
     ending
-}
-
-/// What a process has printed next; `None` after a pause.
-fn next(output: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
-    match output.recv_timeout(POLL) {
-        Ok(bytes) => return Some(bytes),
-        Err(RecvTimeoutError::Disconnected) => std::thread::sleep(POLL / 10),
-        Err(RecvTimeoutError::Timeout) => {}
-    }
-    None
 }
 
 /// Reads what is left; whether the output was closed.

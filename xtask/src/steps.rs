@@ -16,7 +16,7 @@ pub(crate) struct Step {
     about: &'static str,
     /// Whether it is part of `cargo xtask test`; what changes files is not.
     in_test: bool,
-    run: fn(&Shell) -> Tally,
+    pub(crate) run: fn(&Shell) -> Tally,
 }
 
 /// Every step, in the order in which `cargo xtask test` takes them: what is quick and likely to fail first.
@@ -44,11 +44,6 @@ pub(crate) fn usage() -> String {
     format!("Usage: cargo xtask COMMAND\n\n  {:<12}  {all}\n{lines}", "test")
 }
 
-/// Runs one step and prints what came of it.
-pub(crate) fn run_one(shell: &Shell, step: &Step) -> ExitCode {
-    finish(&(step.run)(shell))
-}
-
 /// Runs every step of the test, whatever came of those before it, and prints what came of all.
 pub(crate) fn run_all(shell: &Shell) -> ExitCode {
     let mut total = Tally::default();
@@ -66,7 +61,8 @@ pub(crate) fn run_all(shell: &Shell) -> ExitCode {
     finish(&total)
 }
 
-fn finish(tally: &Tally) -> ExitCode {
+/// Prints what came of a step, or of all.
+pub(crate) fn finish(tally: &Tally) -> ExitCode {
     print!("{tally}");
     if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

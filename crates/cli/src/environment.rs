@@ -99,17 +99,13 @@ impl Stream {
         let dumb = variable("TERM").is_none_or(|term| term == "dumb");
         let term = if self == Self::Output { console::Term::stdout() } else { console::Term::stderr() };
         let columns = if terminal { usize::from(term.size().1) } else { MOST_COLUMNS };
+        // The variables of the locale in their order of precedence.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
+        let locale = locale.to_string_lossy().to_lowercase();
         Style {
             width: columns.clamp(40, MOST_COLUMNS),
-            unicode: is_utf8(),
+            unicode: locale.contains("utf-8") || locale.contains("utf8"),
             color: terminal && !dumb && variable("NO_COLOR").is_none(),
         }
     }
-}
-
-/// Whether the locale is UTF-8, by the variables in their order of precedence.
-fn is_utf8() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
-    let locale = locale.to_string_lossy().to_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
 }

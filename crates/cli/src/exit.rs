@@ -9,12 +9,8 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// 0.
     Done,
-    /// 1: some benchmark or task failed, or the run could not be stored; already reported.
-    SomeFailed,
-    /// 1: a comparison found a regression.
-    Regressed,
-    /// 1: the diagnosis advises against measuring now.
-    NotQuotable,
+    /// 1: something failed, which is reported already; a comparison found a regression; it is no time to measure.
+    Failed,
     /// 2: bad usage or input.
     Unusable(String),
     /// 3: a comparison found no regression, but some result is inconclusive.
@@ -30,7 +26,7 @@ pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 pub(crate) fn status(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Done => ExitCode::SUCCESS,
-        Outcome::SomeFailed | Outcome::Regressed | Outcome::NotQuotable => ExitCode::from(1),
+        Outcome::Failed => ExitCode::from(1),
         Outcome::Inconclusive => ExitCode::from(3),
         Outcome::Unusable(sentence) => {
             complain(&sentence);
@@ -52,8 +48,14 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> String {
 
 /// Writes a result to standard output. A reader that has closed the pipe is no error.
 pub(crate) fn print(bytes: &[u8]) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    print_pieces([bytes])
+}
+
+/// Writes a result to standard output piece by piece.
+pub(crate) fn print_pieces<T: AsRef<[u8]>>(pieces: impl IntoIterator<Item = T>) -> Result<()> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let written = pieces.into_iter().try_for_each(|piece| stdout.write_all(piece.as_ref()));
+    match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write to standard output: {error}"))
         }

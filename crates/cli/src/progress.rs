@@ -26,95 +26,14 @@ fn form(template: &str) -> ProgressStyle {
 
 /// Shows the events of a run.
 pub(crate) struct Progress {
-    form: Form,
-    style: Style,
-}
-
-enum Form {
-    /// `--quiet`: errors only.
-    Quiet,
+    /// Errors only.
+    quiet: bool,
     /// On a terminal.
-    Live(Live),
-    /// In a file or a pipe.
-    Log(Log),
-}
-
-/// What a log contains so far.
-#[derive(Default)]
-struct Log {
-    /// Benchmarks with a first result.
+    live: Option<Live>,
+    /// What a log contains so far: benchmarks with a first result, and steps of the progress.
     seen: Vec<String>,
-    /// Steps of the progress.
     steps: u32,
-}
-
-/// A log gets the progress in this many steps.
-const LOG_STEPS: f64 = 20.0;
-
-/// The least remaining time, in seconds, for which a log gets the progress.
-const LEAST_LEFT_SECONDS: f64 = 60.0;
-
-impl Log {
-    /// The progress, if it has advanced a step.
-    fn outlook(&mut self, seconds_left: f64, done: f64, (over, rows): (usize, usize)) -> Option<String> {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
-        let steps = (done.clamp(0.0, 1.0) * LOG_STEPS) as u32;
-        if steps <= self.steps || seconds_left < LEAST_LEFT_SECONDS {
-            return None;
-        }
-        self.steps = steps;
-        Some(format!("{over} of {rows} benchmarks done, {}", left(seconds_left)))
-    }
-}
-
-impl Progress {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let style = Stream::Error.style();
-        let form = if quiet {
-            Form::Quiet
-        } else if Stream::Error.is_terminal() {
-            Form::Live(Live::new())
-        } else {
-            Form::Log(Log::default())
-        };
-        Self { form, style }
-    }
-
-    /// Clears the live lines.
-    pub(crate) fn end(&self) {
-        if let Form::Live(live) = &self.form {
-            let _ = live.lines.clear();
-        }
-    }
-
-    fn launching(&mut self, id: &str, seconds_left: f64, done: f64, rows: (usize, usize)) {
-        let text = match &mut self.form {
-            Form::Quiet => None,
-            Form::Live(Live { bar, .. }) => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
-                bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
-                bar.set_prefix(format!("{}/{} {}", rows.0, rows.1, left(seconds_left)));
-                bar.set_message(id.to_owned());
-                None
-            }
-            Form::Log(log) => log.outlook(seconds_left, done, rows),
-        };
-        if let Some(text) = text {
-            self.line(&text);
-        }
-    }
-
-    /// Prints a line above the live ones.
-    fn line(&self, text: &str) {
-        match &self.form {
-            Form::Live(live) => {
-                let _ = live.lines.println(text);
-            }
-            Form::Quiet | Form::Log(_) => {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
-        }
-    }
+    style: Style,
 }
 
 /// The two lines at the bottom of a terminal.
@@ -126,12 +45,45 @@ struct Live {
     bar: ProgressBar,
 }
 
-impl Live {
-    fn new() -> Self {
-        let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let latest = lines.add(ProgressBar::new(STEPS).with_style(form("{wide_msg}")));
-        let bar = lines.add(ProgressBar::new(STEPS).with_style(form("{bar:20} {prefix} {wide_msg}")));
-        Self { lines, latest, bar }
+/// A log gets the progress in this many steps.
+const LOG_STEPS: f64 = 20.0;
+
+/// The least remaining time, in seconds, for which a log gets the progress.
+const LEAST_LEFT_SECONDS: f64 = 60.0;
+
+/// The progress for a log, if it has advanced a step.
+fn outlook(steps: &mut u32, seconds_left: f64, done: f64, (over, rows): (usize, usize)) -> Option<String> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the steps")]
+    let now = (done.clamp(0.0, 1.0) * LOG_STEPS) as u32;
+    if now <= *steps || seconds_left < LEAST_LEFT_SECONDS {
+        return None;
+    }
+    *steps = now;
+    Some(format!("{over} of {rows} benchmarks done, {}", left(seconds_left)))
+}
+
+impl Progress {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let live = (!quiet && Stream::Error.is_terminal()).then(|| {
+            let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+            let latest = lines.add(ProgressBar::new(STEPS).with_style(form("{wide_msg}")));
+            let bar = lines.add(ProgressBar::new(STEPS).with_style(form("{bar:20} {prefix} {wide_msg}")));
+            Live { lines, latest, bar }
+        });
+        Self { quiet, live, seen: Vec::new(), steps: 0, style: Stream::Error.style() }
+    }
+
+    /// Clears the live lines.
+    pub(crate) fn end(&self) {
+        let _ = self.live.as_ref().map(|live| live.lines.clear());
+    }
+
+    /// Prints a line, above the live ones.
+    fn line(&self, text: &str) {
+        let _ = match &self.live {
+            Some(live) => live.lines.println(text),
+            None => writeln!(std::io::stderr(), "{text}"),
+        };
     }
 }
 
@@ -144,22 +96,37 @@ impl Watcher for Progress {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::CannotStore(reason) => self.line(&format!("assay: {reason}")),
-            _ if matches!(self.form, Form::Quiet) => {}
-            Event::Launching { row, seconds_left, done, rows } => self.launching(&row.id, seconds_left, done, rows),
+            _ if self.quiet => {}
+            Event::Launching { row, seconds_left, done, rows } => match &self.live {
+                Some(Live { bar, .. }) => {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "a share of the steps"
+                    )]
+                    bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
+                    bar.set_prefix(format!("{}/{} {}", rows.0, rows.1, left(seconds_left)));
+                    bar.set_message(row.id.clone());
+                }
+                None => {
+                    let text = outlook(&mut self.steps, seconds_left, done, rows);
+                    text.iter().for_each(|text| self.line(text));
+                }
+            },
             Event::Provisional { row, of } => {
                 let text = provisional_line(row, of, &self.style);
-                match &mut self.form {
-                    Form::Live(live) => live.latest.set_message(text),
+                match &self.live {
+                    Some(live) => live.latest.set_message(text),
                     // A log gets only the first of a benchmark's provisional results.
-                    Form::Log(Log { seen, .. }) if !seen.contains(&row.id) => {
-                        seen.push(row.id.clone());
+                    None if !self.seen.contains(&row.id) => {
+                        self.seen.push(row.id.clone());
                         self.line(&text);
                     }
-                    Form::Log(_) | Form::Quiet => {}
+                    None => {}
                 }
             }
             Event::Waiting(at_most) => {
-                if let Form::Live(live) = &self.form {
+                if let Some(live) = &self.live {
                     live.bar.set_message(format!("waiting for a quiet machine, at most {}", left(at_most)));
                 }
             }
@@ -177,12 +144,13 @@ mod tests {
 
     #[test]
     fn a_log_gets_progress_lines_in_steps() {
-        let mut log = Log::default();
-        assert_eq!(log.outlook(2000.0, 0.01, (1, 484)), None, "nothing is known yet");
-        assert_eq!(log.outlook(1800.0, 0.06, (30, 484)).unwrap(), "30 of 484 benchmarks done, 30 min left");
-        assert_eq!(log.outlook(1790.0, 0.07, (31, 484)), None);
-        assert!(log.outlook(900.0, 0.5, (250, 484)).is_some());
-        assert_eq!(log.outlook(30.0, 0.99, (480, 484)), None, "it ends in a moment");
+        let mut steps = 0;
+        let mut outlook = |left, done, rows| outlook(&mut steps, left, done, rows);
+        assert_eq!(outlook(2000.0, 0.01, (1, 484)), None, "nothing is known yet");
+        assert_eq!(outlook(1800.0, 0.06, (30, 484)).unwrap(), "30 of 484 benchmarks done, 30 min left");
+        assert_eq!(outlook(1790.0, 0.07, (31, 484)), None);
+        assert!(outlook(900.0, 0.5, (250, 484)).is_some());
+        assert_eq!(outlook(30.0, 0.99, (480, 484)), None, "it ends in a moment");
         assert_eq!((left(0.2), left(59.6), left(121.0)), ("1 s left".into(), "60 s left".into(), "2 min left".into()));
     }
 }

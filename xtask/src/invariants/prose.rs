@@ -7,13 +7,12 @@ use super::repository::{File, Token};
 pub(crate) enum Source {
     /// A string of the program, tests not counted.
     Message,
-    /// A string that only contributors see: in tests, `xtask` and `lab`.
-    OtherString,
     /// The documentation of a command-line option.
     Help,
     /// The first paragraph of other documentation in code.
     Summary,
-    Comment,
+    /// A comment, or a string that only contributors see: in tests, `xtask` and `lab`.
+    Inside,
     Document,
 }
 
@@ -89,7 +88,7 @@ fn strings(file: &File) -> impl Iterator<Item = Passage> {
     let literals = file.tokens.iter().filter(|token| token.is_literal);
     literals.filter_map(move |token| {
         let text = text(token).filter(|text| words(text).count() > 1)?;
-        let source = if by_contributors || token.in_test { Source::OtherString } else { Source::Message };
+        let source = if by_contributors || token.in_test { Source::Inside } else { Source::Message };
         Some(Passage { text, line: token.line, source })
     })
 }
@@ -108,7 +107,7 @@ fn comments(file: &File) -> Vec<Passage> {
             before = None;
             let ends = ["; // ", ", // ", "} // ", "{ // "];
             if let Some((_, comment)) = ends.iter().find_map(|end| line.split_once(end)) {
-                passages.push(Passage { text: comment.to_owned(), line: index + 1, source: Source::Comment });
+                passages.push(Passage { text: comment.to_owned(), line: index + 1, source: Source::Inside });
             }
             continue;
         };
@@ -116,10 +115,10 @@ fn comments(file: &File) -> Vec<Passage> {
             (Some((_, true)), Some(last)) if !comment.is_empty() => last.text = format!("{}\n{comment}", last.text),
             (continued, _) if !comment.is_empty() => {
                 let source = match (mark, continued) {
-                    ("//", _) => Source::Comment,
+                    ("//", _) => Source::Inside,
                     (_, None) => summary,
                     (_, Some(_)) if is_help => Source::Help,
-                    (_, Some(_)) => Source::Comment,
+                    (_, Some(_)) => Source::Inside,
                 };
                 passages.push(Passage { text: comment.to_owned(), line: index + 1, source });
             }
@@ -181,7 +180,7 @@ mod tests {
     #[test]
     fn strings_are_read_as_they_are_printed() {
         let text = "fn f() { g(\"one \\\n    two\"); }\n#[test]\nfn t() { h(\"three four\"); }";
-        let expected = [("one two".to_owned(), Source::Message), ("three four".to_owned(), Source::OtherString)];
+        let expected = [("one two".to_owned(), Source::Message), ("three four".to_owned(), Source::Inside)];
         assert_eq!(of("crates/cli/src/a.rs", text), expected);
     }
 

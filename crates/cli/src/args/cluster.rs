@@ -112,7 +112,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PATH", help_heading = NETWORK, num_args = 0..=1, require_equals = true, default_missing_value = "xhpl")]
     pub(crate) hpl: Option<String>,
     /// Target duration of HPL; determines the problem size.
-    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NETWORK, default_value = "10m", value_parser = parse_hpl_time, requires = "hpl")]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NETWORK, default_value = "10m", value_parser = |text: &str| at_least("5s", text), requires = "hpl")]
     pub(crate) hpl_time: f64,
     /// Launcher of HPL's processes, such as "srun --mpi=pmix" [default: srun in a job, else mpirun].
     #[arg(long, value_name = "COMMAND", hide_short_help = true, help_heading = NETWORK, requires = "hpl")]
@@ -152,12 +152,10 @@ fn parse_pairing(text: &str) -> std::result::Result<Pairs, String> {
     }
 }
 
-/// Starting HPL's processes takes seconds.
-const LEAST_HPL_SECONDS: f64 = 5.0;
-
-fn parse_hpl_time(text: &str) -> std::result::Result<f64, String> {
+/// A duration of at least this much.
+fn at_least(least: &str, text: &str) -> std::result::Result<f64, String> {
     let seconds = parse_seconds(text)?;
-    if seconds >= LEAST_HPL_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 5s")) }
+    if seconds >= parse_seconds(least)? { Ok(seconds) } else { Err(format!("'{text}' is too short: at least {least}")) }
 }
 
 /// Options of `assay cluster run`.
@@ -178,7 +176,7 @@ pub(crate) struct RunArgs {
     #[arg(long, alias = "at-once", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_concurrent: Option<u32>,
     /// Time limit of each job [default: the expected remaining time, and a margin].
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = |text: &str| at_least("1m", text))]
     pub(crate) time: Option<f64>,
     /// Line for every job script, such as --sbatch=--account=physics; repeatable.
     #[arg(long, value_name = "LINE", allow_hyphen_values = true)]
@@ -211,14 +209,6 @@ pub(crate) enum Launcher {
     Ssh,
     /// All nodes on this host, one after another: to try a plan.
     Here,
-}
-
-/// Slurm counts in minutes.
-const LEAST_TIME_SECONDS: f64 = 60.0;
-
-fn parse_time(text: &str) -> std::result::Result<f64, String> {
-    let seconds = parse_seconds(text)?;
-    if seconds >= LEAST_TIME_SECONDS { Ok(seconds) } else { Err(format!("'{text}' is too short: at least 1m")) }
 }
 
 /// Options of `assay cluster status`.
@@ -295,15 +285,4 @@ pub(crate) struct AttemptArgs {
     /// The command of that program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub(crate) words: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_jobs_time_is_no_shorter_than_slurm_counts() {
-        assert_eq!(parse_time("2h"), Ok(7200.0));
-        assert!(parse_time("30s").unwrap_err().contains("at least 1m"));
-    }
 }

@@ -6,6 +6,8 @@ pub(crate) mod measure;
 pub(crate) mod net;
 pub(crate) mod results;
 
+use std::ffi::OsString;
+
 use self::cluster::{AgentArgs, AttemptArgs, CLUSTER_EXAMPLES, Cluster};
 use self::machine::{DOCTOR_EXAMPLES, Doctor, INFO_EXAMPLES, Info, REFERENCES_EXAMPLES, References};
 use areas::cpu::CpuChoice;
@@ -118,6 +120,14 @@ pub(crate) enum Command {
 }
 
 impl Arguments {
+    /// Reads a command line; an error is a sentence.
+    pub(crate) fn read<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        Self::try_parse_from(words.into_iter().map(OsString::from)).map_err(|error| {
+            let text = error.to_string();
+            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })
+    }
+
     /// The options of a measuring command, if it is one.
     pub(crate) const fn measure_mut(&mut self) -> Option<&mut Measure> {
         match &mut self.command {

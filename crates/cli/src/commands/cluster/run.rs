@@ -1,6 +1,6 @@
 //! `assay cluster run`: starts workers on the nodes of a plan until every task is finished.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use bench::host;
@@ -47,7 +47,9 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         program: checked_path(&folder.program(&plan))?.into(),
         lines: checked_lines(&arguments.sbatch)?,
     };
-    let Chosen { mut scheduler, jobs, queues } = choose(arguments, settings, &plan)?;
+    let at_once = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
+    let Chosen { mut scheduler, jobs, queues } =
+        choose(arguments.launcher, arguments.ssh_config.as_deref(), at_once, settings, &plan)?;
     let options = Options {
         max_jobs: arguments.max_jobs.unwrap_or(jobs),
         nodes_per_job: arguments.nodes_per_job,
@@ -76,27 +78,6 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
     Ok(outcome(finished?, &arguments.folder, queues))
 }
 
-impl RunArgs {
-    /// The defaults, with `--dry-run`.
-    fn usual(folder: PathBuf, launcher: Launcher) -> Self {
-        let Options { nodes_per_job, patience_seconds, .. } = Options::default();
-        Self {
-            folder,
-            launcher,
-            max_jobs: None,
-            nodes_per_job,
-            max_concurrent: None,
-            time: None,
-            sbatch: Vec::new(),
-            ssh_config: None,
-            no_confirm: false,
-            unreachable_timeout: patience_seconds,
-            poll: None,
-            dry_run: true,
-        }
-    }
-}
-
 /// What `assay cluster run` would submit for a plan, which need not have been written, and the scheduler's name: Slurm if
 /// installed, else ssh, else this host.
 pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'static str, Forecast)> {
@@ -116,9 +97,9 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
         () if has("ssh") => (Launcher::Ssh, "ssh (no Slurm here)"),
         () => (Launcher::Here, "this host (no Slurm and no ssh here)"),
     };
-    let arguments = RunArgs::usual(path, launcher);
-    let Chosen { mut scheduler, jobs, .. } = choose(&arguments, settings, plan)?;
-    let options = Options { max_jobs: jobs, ..Options::default() };
+    let options = Options::default();
+    let Chosen { mut scheduler, jobs, .. } = choose(launcher, None, options.nodes_per_job, settings, plan)?;
+    let options = Options { max_jobs: jobs, ..options };
     Ok((name, forecast::forecast(plan, tasks, &options, scheduler.as_mut())?))
 }
 
@@ -127,12 +108,18 @@ fn confirm(folder: &Folder) -> cluster::error::Result<Vec<Task>> {
     Ok(second_pass(folder, &evaluate(folder, program())?))
 }
 
-/// The scheduler to use.
-fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Chosen> {
+/// The scheduler to use; over ssh, with this configuration, as many nodes run at once.
+fn choose(
+    launcher: Launcher,
+    ssh_config: Option<&Path>,
+    at_once: u32,
+    settings: JobSettings,
+    plan: &Plan,
+) -> Result<Chosen> {
     let environment = Environment::of(&environment::everything());
     let has = |program: &str| find_program(program, &environment).is_some();
     let allocation = environment::text("SLURM_JOB_ID").zip(environment::text("SLURM_JOB_NODELIST"));
-    Ok(match (arguments.launcher, allocation) {
+    Ok(match (launcher, allocation) {
         (Launcher::Here, _) => {
             Chosen { scheduler: Box::new(Direct::here(settings, environment, plan)?), jobs: 1, queues: false }
         }
@@ -140,10 +127,10 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
             if !has("ssh") {
                 return Err("ssh is not in PATH".to_owned());
             }
-            let config = arguments.ssh_config.as_ref().map(std::fs::canonicalize).transpose();
+            let config = ssh_config.map(std::fs::canonicalize).transpose();
             let config = config.map_err(|error| format!("cannot read the ssh configuration: {error}"))?;
-            let jobs = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
-            Chosen { scheduler: Box::new(Direct::ssh(settings, environment, plan, config)?), jobs, queues: false }
+            let ssh = Direct::ssh(settings, environment, plan, config)?;
+            Chosen { scheduler: Box::new(ssh), jobs: at_once, queues: false }
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
             let inside = Allocation::new(settings, environment, plan, (job, &nodes))?;
@@ -165,33 +152,27 @@ fn choose(arguments: &RunArgs, settings: JobSettings, plan: &Plan) -> Result<Cho
 /// Reports how the campaign ended.
 fn outcome(finished: CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
-    match finished {
+    let (sentence, outcome) = match finished {
         CampaignEnd::AllFinished { without_result: 0 } => {
-            complain(&format!("every task has ended; next: assay cluster report {folder}"));
-            Outcome::Done
+            (format!("every task has ended; next: assay cluster report {folder}"), Outcome::Done)
         }
-        CampaignEnd::AllFinished { without_result } => {
-            complain(&format!(
-                "every task has ended, {without_result} without a result; next: assay cluster report {folder}"
-            ));
-            Outcome::SomeFailed
-        }
+        CampaignEnd::AllFinished { without_result: count } => (
+            format!("every task has ended, {count} without a result; next: assay cluster report {folder}"),
+            Outcome::Failed,
+        ),
         CampaignEnd::Stopped { left, why } => {
-            complain(&format!("{left} tasks are left: {why}. To continue: assay cluster run {folder}"));
-            Outcome::SomeFailed
+            (format!("{left} tasks are left: {why}. To continue: assay cluster run {folder}"), Outcome::Failed)
         }
-        CampaignEnd::Interrupted { signal, jobs } => {
-            if queues && !jobs.is_empty() {
-                let jobs = jobs.join(" ");
-                complain(&format!(
-                    "the jobs continue; progress: assay cluster status {folder}; to end them: scancel {jobs}"
-                ));
-            } else {
-                complain(&format!("to continue: assay cluster run {folder}"));
-            }
-            Outcome::Interrupted(signal)
+        CampaignEnd::Interrupted { signal, jobs } if queues && !jobs.is_empty() => {
+            let progress = format!("the jobs continue; progress: assay cluster status {folder}");
+            (format!("{progress}; to end them: scancel {}", jobs.join(" ")), Outcome::Interrupted(signal))
         }
-    }
+        CampaignEnd::Interrupted { signal, .. } => {
+            (format!("to continue: assay cluster run {folder}"), Outcome::Interrupted(signal))
+        }
+    };
+    complain(&sentence);
+    outcome
 }
 
 /// The progress on standard error: lines that stay, and on a terminal a live line.
@@ -251,8 +232,8 @@ mod tests {
     fn how_it_ended_is_its_status() {
         let of = |finished| outcome(finished, Path::new("/p"), true);
         assert_eq!(of(CampaignEnd::AllFinished { without_result: 0 }), Outcome::Done);
-        assert_eq!(of(CampaignEnd::AllFinished { without_result: 1 }), Outcome::SomeFailed);
-        assert_eq!(of(CampaignEnd::Stopped { left: 1, why: "it is".into() }), Outcome::SomeFailed);
+        assert_eq!(of(CampaignEnd::AllFinished { without_result: 1 }), Outcome::Failed);
+        assert_eq!(of(CampaignEnd::Stopped { left: 1, why: "it is".into() }), Outcome::Failed);
         assert_eq!(of(CampaignEnd::Interrupted { signal: 2, jobs: vec!["7".into()] }), Outcome::Interrupted(2));
     }
 }

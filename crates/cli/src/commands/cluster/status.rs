@@ -29,11 +29,8 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result {
         let progress = source.look()?;
         shown.show(&progress, arguments)?;
         if !arguments.watch || progress.is_over() {
-            return Ok(if progress.is_over() && progress.tasks.failed > 0 {
-                Outcome::SomeFailed
-            } else {
-                Outcome::Done
-            });
+            let failed = progress.is_over() && progress.tasks.failed > 0;
+            return Ok(if failed { Outcome::Failed } else { Outcome::Done });
         }
         std::thread::sleep(Duration::from_secs_f64(arguments.poll));
     }
@@ -57,9 +54,11 @@ impl Shown {
         }
         if !Stream::Output.is_terminal() {
             let line = summary(progress);
-            let is_new = line != self.last;
-            self.last.clone_from(&line);
-            return if is_new { print(format!("{line}\n").as_bytes()) } else { Ok(()) };
+            if line != self.last {
+                print(format!("{line}\n").as_bytes())?;
+                self.last = line;
+            }
+            return Ok(());
         }
         let text = render(progress, &Stream::Output.style());
         // Only lines that fit on the screen can be cleared again.
@@ -93,21 +92,16 @@ impl Source {
         let jobs = jobs(&self.folder);
         let is_queued = !tally.is_finished() && jobs.iter().any(|job| job.launcher == "slurm");
         if is_queued {
-            self.ask();
+            match &mut self.asked {
+                Some((looks, _)) if *looks + 1 < LOOKS_PER_QUESTION => *looks += 1,
+                _ => self.asked = Some((0, question(&self.folder, &self.plan))),
+            }
         }
         let standing = self.asked.as_ref().map(|(_, said)| said).filter(|_| is_queued);
         // If the folder could not be read, the tally would have failed before.
         let answers = names(&self.folder.probes()).unwrap_or_default().into_iter().collect();
         let queue = Queue::of(&jobs, standing.and_then(|said| said.as_ref().ok()), &answers);
         Ok(progress(&self.plan, &tally, &queue, standing, pace(&self.folder, &tally)))
-    }
-
-    /// Asks the scheduler every [`LOOKS_PER_QUESTION`] looks.
-    fn ask(&mut self) {
-        match &mut self.asked {
-            Some((looks, _)) if *looks + 1 < LOOKS_PER_QUESTION => *looks += 1,
-            _ => self.asked = Some((0, question(&self.folder, &self.plan))),
-        }
     }
 }
 
@@ -155,14 +149,14 @@ fn progress(
     pace: f64,
 ) -> Progress {
     let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, queue, pace)).collect();
-    let mut tasks = TaskCounts::default();
-    for node in &nodes {
-        tasks.waiting += node.tasks.waiting;
-        tasks.running += node.tasks.running;
-        tasks.done += node.tasks.done;
-        tasks.failed += node.tasks.failed;
-        tasks.skipped += node.tasks.skipped;
-    }
+    let total = |count: fn(&TaskCounts) -> u64| nodes.iter().map(|node| count(&node.tasks)).sum();
+    let tasks = TaskCounts {
+        waiting: total(|tasks| tasks.waiting),
+        running: total(|tasks| tasks.running),
+        done: total(|tasks| tasks.done),
+        failed: total(|tasks| tasks.failed),
+        skipped: total(|tasks| tasks.skipped),
+    };
     let node_seconds_left: f64 = nodes.iter().map(|node| node.seconds_left).sum();
     let note = standing.and_then(|standing| standing.as_ref().err());
     Progress {
@@ -178,10 +172,9 @@ fn progress(
 
 /// The time until all tasks are finished by as many nodes as are running now, but at least that of the slowest of these.
 fn seconds_left(nodes: &[NodeProgress], all: f64) -> Option<f64> {
-    let at_work = nodes.iter().filter(|node| node.state == NodeState::Running);
-    let (count, longest) =
-        at_work.fold((0_u32, 0.0_f64), |(count, longest), node| (count + 1, longest.max(node.seconds_left)));
-    (count > 0).then(|| longest.max(all / f64::from(count)))
+    let at_work = || nodes.iter().filter(|node| node.state == NodeState::Running);
+    let longest = at_work().map(|node| node.seconds_left).reduce(f64::max)?;
+    Some(longest.max(all / at_work().count() as f64))
 }
 
 /// The scheduler's state of this plan's jobs and nodes.

@@ -1,10 +1,10 @@
 //! `assay compare --live A B`: two sets of options, or two builds of the program, measured alternately.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bench::host;
 use bench::live::{Live, LiveProgress, LiveSide, live as measure};
-use clap::Parser;
 use indicatif::ProgressBar;
 
 use super::output::show;
@@ -31,26 +31,21 @@ pub(super) fn live(arguments: &Compare, began: f64) -> Result {
         environment: environment::everything(),
         began,
     };
-    let mut progress = Progress::new(arguments.quiet);
-    let end = measure(&comparison, &mut |now| progress.show(now));
-    drop(progress);
-    let end = match end {
-        Ok(end) => end,
-        // A signal decides the exit status, not the error that it caused.
-        Err(sentence) => {
-            return host::stop_signal().map_or(Err(sentence.clone()), |signal| {
-                complain(&sentence);
-                Ok(Outcome::Interrupted(signal))
-            });
-        }
+    let bar = progress::bar("{bar:20} {wide_msg}").filter(|_| !arguments.quiet);
+    if let Some(bar) = &bar {
+        bar.set_message("measuring the first pair");
+    }
+    let end = measure(&comparison, &mut |now| show_progress(bar.as_ref(), arguments.quiet, now));
+    drop(bar);
+    let (outcome, trouble, signal) = match end {
+        Ok(end) => (show(&end.comparison, arguments)?, end.trouble, end.signal),
+        Err(sentence) => (Outcome::Failed, Some(sentence), host::stop_signal()),
     };
-    let outcome = show(&end.comparison, arguments)?;
-    match (end.trouble, end.signal) {
+    // A signal decides the exit status, not the error that it caused.
+    match (trouble, signal) {
         (Some(sentence), None) => Err(sentence),
         (trouble, Some(signal)) => {
-            if let Some(sentence) = trouble {
-                complain(&sentence);
-            }
+            trouble.iter().for_each(|sentence| complain(sentence));
             Ok(Outcome::Interrupted(signal))
         }
         (None, None) => Ok(outcome),
@@ -86,11 +81,12 @@ fn side(text: &str, switch: Option<&String>) -> Result<LiveSide> {
 
 fn other_program(path: &str) -> Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
-    let metadata = Path::new(path).metadata().map_err(|error| format!("cannot use '{path}' as an assay: {error}"))?;
+    let cannot = |why: &dyn std::fmt::Display| format!("cannot use '{path}' as an assay: {why}");
+    let metadata = Path::new(path).metadata().map_err(|error| cannot(&error))?;
     if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
-        return Err(format!("cannot use '{path}' as an assay: it is not a program"));
+        return Err(cannot(&"it is not a program"));
     }
-    std::path::absolute(path).map_err(|error| format!("cannot use '{path}' as an assay: {error}"))
+    std::path::absolute(path).map_err(|error| cannot(&error))
 }
 
 /// Checks the options of a side: those that compare sets itself are refused; all others only if the program is this one,
@@ -102,51 +98,26 @@ fn check(side: &LiveSide) -> Result<()> {
             return Err(format!("'{name}': {option} cannot be part of a side. Give it to compare itself, or omit it"));
         }
     }
-    let given = std::iter::once("assay".to_owned()).chain(side.options.iter().cloned());
-    let own = own_file().is_ok_and(|own| own == side.program);
-    if !own {
+    if own_file().is_ok_and(|own| own != side.program) {
         return Ok(());
     }
-    let mut arguments = Arguments::try_parse_from(given).map_err(|error| {
-        let text = error.to_string();
-        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        format!("'{name}': {sentence}")
-    })?;
+    let given = std::iter::once("assay").chain(side.options.iter().map(String::as_str));
+    let mut arguments = Arguments::read(given).map_err(|why| format!("'{name}': {why}"))?;
     if arguments.measure_mut().is_none() {
         return Err(format!("'{name}' is not a measuring command. Use run, cpu, linpack, memory, disk or net"));
     }
     Ok(())
 }
 
-/// The progress on standard error: a live line on a terminal, elsewhere a line per look.
-struct Progress {
-    bar: Option<ProgressBar>,
-    quiet: bool,
-}
-
-impl Progress {
-    fn new(quiet: bool) -> Self {
-        let bar = progress::bar("{bar:20} {wide_msg}").filter(|_| !quiet);
-        if let Some(bar) = &bar {
-            bar.set_message("measuring the first pair");
-        }
-        Self { bar, quiet }
-    }
-
-    fn show(&mut self, now: LiveProgress) {
-        let text = line(now);
-        match &self.bar {
-            Some(bar) => {
-                bar.set_length(u64::from(now.of));
-                bar.set_position(u64::from(now.pairs));
-                bar.set_message(text);
-            }
-            None if !self.quiet && (now.open.is_some() || now.pairs == 1) => {
-                use std::io::Write;
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
-            None => {}
-        }
+/// Shows the progress on standard error: in a live line on a terminal, elsewhere a line per look.
+fn show_progress(bar: Option<&ProgressBar>, quiet: bool, now: LiveProgress) {
+    let text = line(now);
+    if let Some(bar) = bar {
+        bar.set_length(u64::from(now.of));
+        bar.set_position(u64::from(now.pairs));
+        bar.set_message(text);
+    } else if !quiet && (now.open.is_some() || now.pairs == 1) {
+        let _ = writeln!(std::io::stderr(), "{text}");
     }
 }
 
@@ -163,7 +134,7 @@ mod tests {
     use crate::args::Command;
 
     fn compare(base: &str, new: &str) -> Compare {
-        let arguments = Arguments::try_parse_from(["assay", "compare", "--live", base, new]).unwrap();
+        let arguments = Arguments::read(["assay", "compare", "--live", base, new]).unwrap();
         match arguments.command {
             Some(Command::Compare(compare)) => compare,
             _ => panic!("it is the command compare"),

@@ -31,7 +31,7 @@ pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
 fn outcome(found: &Comparison) -> Outcome {
     let rows = &found.experiments;
     if rows.iter().any(|row| row.direction == Some(Direction::Worse)) {
-        Outcome::Regressed
+        Outcome::Failed
     } else if rows.iter().any(|row| row.verdict == Change::Inconclusive) {
         Outcome::Inconclusive
     } else {

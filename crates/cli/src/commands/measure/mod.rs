@@ -3,45 +3,34 @@
 mod output;
 mod request;
 mod resume;
-mod server;
 
 use areas::{Choices, Request, Suite, plan};
 use bench::host;
-use bench::runner::{self, Finished, Setting};
+use bench::net::{Key, NoSession, ServerSession, Target};
+use bench::runner::{self, Setting};
 use bench::store::RunFolder;
 use machine::{Declared, Sysroot};
 use model::machine::Machine;
-use model::plan::{Plan, PlanError};
+use model::plan::PlanError;
 
 use super::net_serve;
 use super::program::{program, worker_command};
 use super::references::places;
-use crate::args::measure::{Measure, Run};
+use crate::args::measure::Measure;
 use crate::args::net::Net;
 use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
 use output::{check_json, end};
 use request::request;
-use server::{There, no_session};
 
-/// `assay` without a command.
-pub(crate) fn quick(options: &Measure, began: f64) -> Result {
-    match &options.resume {
-        Some(run) => resume::resume(run, None, None, options, began),
-        None => measure(Suite::embedded("quick")?, Choices::default(), None, options, began),
-    }
-}
-
-/// `assay run`.
-pub(crate) fn suite(arguments: &Run, began: f64) -> Result {
-    let options = &arguments.measure;
+/// `assay run`, and `assay` without a command.
+pub(crate) fn suite(name: Option<&str>, options: &Measure, began: f64) -> Result {
     // A resumed run does not need its suite's file.
     if let Some(run) = &options.resume {
-        return resume::resume(run, arguments.suite.as_deref(), None, options, began);
+        return resume::resume(run, name, None, options, began);
     }
-    let suite = host::suite(arguments.suite.as_deref().unwrap_or("quick"))?;
-    measure(suite, Choices::default(), None, options, began)
+    measure(host::suite(name.unwrap_or("quick"))?, Choices::default(), None, options, began)
 }
 
 /// The command of one area; `choices` are its own options.
@@ -60,19 +49,26 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     if let Some(run) = &arguments.measure.resume {
         return resume::resume(run, Some("net"), key, &arguments.measure, began);
     }
-    let there = arguments.to.as_ref().map(|target| There { target, key });
     let choices = Choices { net: arguments.choice.clone(), ..Choices::default() };
-    measure(areas::net::suite(&choices.net)?, choices, there.as_ref(), &arguments.measure, began)
+    let server = arguments.to.as_ref().map(|target| (target, key.as_ref()));
+    measure(areas::net::suite(&choices.net)?, choices, server, &arguments.measure, began)
 }
 
-fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &Measure, began: f64) -> Result {
+/// Measures a suite; `server` is that of its network benchmarks, with its key.
+fn measure(
+    suite: Suite,
+    choices: Choices,
+    server: Option<(&Target, Option<&Key>)>,
+    options: &Measure,
+    began: f64,
+) -> Result {
     if let Some(run) = &options.resume {
         return resume::resume(run, Some(&suite.name), None, options, began);
     }
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
-    let peer = there.map(|there| there.target.host().to_owned());
+    let peer = server.map(|(target, _)| target.host().to_owned());
     let request = Request { peer, ..request(suite, choices, options, &machine)? };
     let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
@@ -85,18 +81,16 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
     }
     if options.list {
         let list = plan.list();
-        let writes = plan.writes();
-        let writes =
-            writes.map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.budget, it.tools));
+        let writes = plan
+            .writes()
+            .map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.budget, it.tools));
         let total = format!("{}{}", report::plan::total(&list), writes.unwrap_or_default());
-        if options.brief {
-            complain(&total);
-            return Ok(Outcome::Done);
+        if !options.brief {
+            print(report::plan::render(&list).as_bytes())?;
         }
-        print(report::plan::render(&list).as_bytes())?;
         complain(&total);
-        for line in report::plan::skipped(&plan.obstacles()) {
-            complain(&line);
+        for line in report::plan::skipped(&plan.obstacles()).iter().filter(|_| !options.brief) {
+            complain(line);
         }
         return Ok(Outcome::Done);
     }
@@ -105,33 +99,54 @@ fn measure(suite: Suite, choices: Choices, there: Option<&There<'_>>, options: &
     }
     check_json(options)?;
     host::note_stop_signals();
-    let server = match there.map(|there| there.connect(options.quiet)).transpose() {
+    let server = match server.map(|(target, key)| connect(target, key, options.quiet)).transpose() {
         Ok(server) => server,
-        Err(why) => return no_session(why),
+        Err(outcome) => return outcome,
     };
     let id = run_id(&machine, &plan.suite);
     let folder = folder(options, &id)?;
     let setting = Setting {
-        worker: worker_command()?,
-        machine: &machine,
-        declared: &declared,
-        program: program(),
         id,
         time_budget,
-        write_budget: None,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
-        began,
         verify_only: options.verify,
         disk: request.disk.clone(),
         places,
         stored: folder.is_some(),
         server: server.as_ref(),
+        ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
-    let finished = carry_out(&plan, &setting, folder, options.quiet)?;
+    let mut progress = Progress::new(options.quiet);
+    let finished = runner::run(&plan, &setting, folder.as_ref(), &mut progress);
+    progress.end();
     // The server is free for other clients while our output is read.
     drop(server);
-    end(&finished.0, finished.1.as_ref(), options)
+    match finished {
+        Ok(finished) => end(&finished, folder.as_ref(), options),
+        Err(sentence) => {
+            folder.map(RunFolder::abandon);
+            Err(sentence)
+        }
+    }
+}
+
+/// Opens a session with a server, waiting for other clients; or the outcome of a command that got none.
+fn connect(target: &Target, key: Option<&Key>, quiet: bool) -> std::result::Result<ServerSession, Result> {
+    let mut reported = None;
+    let session = ServerSession::begin(target, key, env!("CARGO_PKG_VERSION"), &mut |ahead| {
+        if !quiet && reported.replace(ahead) != Some(ahead) {
+            complain(&format!("{target} is busy; clients ahead in the queue: {ahead}"));
+        }
+    });
+    session.map_err(|why| match why {
+        NoSession::Named(sentence) => Err(sentence),
+        NoSession::Failed(sentence) => {
+            complain(&sentence);
+            Ok(Outcome::Failed)
+        }
+        NoSession::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
+    })
 }
 
 /// The user's time budget, else the suite's if it is measured unchanged.
@@ -149,27 +164,6 @@ fn folder(options: &Measure, id: &str) -> Result<Option<RunFolder>> {
             let store = environment::store()?;
             store.sweep();
             store.create(id).map(Some)
-        }
-    }
-}
-
-/// Measures; returns the finished run and its folder.
-fn carry_out(
-    plan: &Plan,
-    setting: &Setting<'_>,
-    folder: Option<RunFolder>,
-    quiet: bool,
-) -> Result<(Finished, Option<RunFolder>)> {
-    let mut progress = Progress::new(quiet);
-    let finished = runner::run(plan, setting, folder.as_ref(), &mut progress);
-    progress.end();
-    match finished {
-        Ok(finished) => Ok((finished, folder)),
-        Err(sentence) => {
-            if let Some(folder) = folder {
-                folder.abandon();
-            }
-            Err(sentence)
         }
     }
 }

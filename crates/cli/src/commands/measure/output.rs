@@ -10,15 +10,6 @@ use crate::args::measure::Measure;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
-/// The renderer of the HTML report in a run's folder.
-const PAGE_FORMAT: &str = "html";
-
-/// Shows the results of a run and returns the outcome.
-pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
-    show(finished, folder, options)?;
-    Ok(outcome(finished))
-}
-
 /// The file for a copy of the document.
 fn json_file(options: &Measure) -> Option<&Path> {
     options.json.as_deref().filter(|path| *path != Path::new("-"))
@@ -30,12 +21,14 @@ pub(super) fn check_json(options: &Measure) -> Result<()> {
     check_writable(path).map_err(|error| cannot_write(path, &error))
 }
 
-fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result<()> {
+/// Shows the results of a run and returns the outcome.
+pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> Result {
     // A run that could not be stored has been reported already.
     let folder = folder.filter(|_| finished.not_stored.is_none());
     let page = folder.and_then(|folder| write_page(&finished.document, folder));
     if options.json.as_deref() == Some(Path::new("-")) {
-        return print(json(finished)?.as_bytes());
+        print(json(finished)?.as_bytes())?;
+        return Ok(outcome(finished));
     }
     let style = Stream::Output.style();
     print(report::terminal::render(&finished.document, &style).as_bytes())?;
@@ -45,13 +38,12 @@ fn show(finished: &Finished, folder: Option<&RunFolder>, options: &Measure) -> R
     if let Some(path) = json_file(options) {
         write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
     }
-    Ok(())
+    Ok(outcome(finished))
 }
 
 /// Writes the HTML report of a stored run; returns its path. A failure is reported only: `assay report` can write it later.
 fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
-    let renderer = report::renderer(PAGE_FORMAT)?;
-    let page = (renderer.render)(document).map_err(|error| error.to_string());
+    let page = report::html::render(document).map_err(|error| error.to_string());
     match page.and_then(|page| folder.write_page(page.as_bytes())) {
         Ok(path) => Some(path),
         Err(reason) => {
@@ -83,7 +75,7 @@ fn outcome(finished: &Finished) -> Outcome {
     let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
     match finished.ending {
         Ending::Interrupted(signal) => Outcome::Interrupted(signal),
-        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::SomeFailed,
+        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::Failed,
         Ending::Complete => Outcome::Done,
     }
 }

@@ -21,7 +21,8 @@ fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
 
 pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine: &Machine) -> Result<Request> {
     let disk = disk_target(&suite, options);
-    let of_suite = has_its_references(&suite, options);
+    let of_suite =
+        suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify;
     let tools = if of_suite { usable(&places(&options.tool)?) } else { references(&options.references)? };
     let tools = tools.into_iter().map(str::to_owned).collect();
     let request = bench::host::request(suite, machine);
@@ -40,18 +41,11 @@ pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine
     })
 }
 
-/// Whether the suite's own reference tools are run.
-fn has_its_references(suite: &Suite, options: &Measure) -> bool {
-    suite.references.is_some() && options.references.is_empty() && !options.exact_workload && !options.verify
-}
-
 /// The reference tools of these names; `all`: every known one.
 fn references(names: &[String]) -> Result<Vec<&'static str>> {
     if names.len() > 1 && names.iter().any(|name| name == "none") {
-        return Err(format!(
-            "'none' cannot be combined with others in '{}': list tools, or use all or none",
-            names.join(",")
-        ));
+        let all = names.join(",");
+        return Err(format!("'none' cannot be combined with others in '{all}': list tools, or use all or none"));
     }
     let mut tools: Vec<&'static str> = Vec::new();
     for name in names {
@@ -60,11 +54,8 @@ fn references(names: &[String]) -> Result<Vec<&'static str>> {
             "none" => Vec::new(),
             name => vec![known_tool(name).ok_or_else(|| unknown_tool(name))?],
         };
-        for tool in named {
-            if !tools.contains(&tool) {
-                tools.push(tool);
-            }
-        }
+        let new: Vec<_> = named.into_iter().filter(|tool| !tools.contains(tool)).collect();
+        tools.extend(new);
     }
     Ok(tools)
 }

@@ -6,8 +6,8 @@ use bench::runner::{self, CutOff, Setting};
 use bench::target::look;
 use machine::{Declared, Sysroot};
 
+use super::connect;
 use super::output::{check_json, end};
-use super::server::{There, no_session};
 use crate::args::measure::Measure;
 use crate::commands::program::{program, worker_command};
 use crate::commands::references::places;
@@ -30,31 +30,26 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
     check_json(options)?;
     host::note_stop_signals();
     let target = cut_off.server().map(Target::parse).transpose()?;
-    let there = target.as_ref().map(|target| There { target, key });
-    let server = match there.as_ref().map(|there| there.connect(options.quiet)).transpose() {
+    let server = match target.as_ref().map(|target| connect(target, key.as_ref(), options.quiet)).transpose() {
         Ok(server) => server,
-        Err(why) => return no_session(why),
+        Err(outcome) => return outcome,
     };
     let document = cut_off.document().clone();
     let declared = document.run.declared.iter().map(|(key, value)| format!("{key}={value}"));
     let declared = Declared::parse(&declared.collect::<Vec<_>>())?;
     let before = cut_off.seconds();
     let setting = Setting {
-        worker: worker_command()?,
-        machine: &document.machine,
-        declared: &declared,
-        program: program(),
         id: document.run.id.clone(),
         time_budget: options.time_budget.map(|budget| before + budget),
         write_budget: options.write_budget,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
-        began: began - before,
         verify_only: cut_off.verify_only(),
         disk,
         places: places(&options.tool)?,
         stored: true,
         server: server.as_ref(),
+        ..Setting::new(worker_command()?, program(), &document.machine, &declared, began - before)
     };
     if !options.quiet {
         let (left, rows) = (cut_off.left().len(), cut_off.plan().rows.len());

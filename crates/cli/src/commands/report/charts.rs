@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bench::store::write_whole;
 use model::document::Document;
@@ -22,13 +22,11 @@ pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
     let made = usable(folder)?;
     // All charts are drawn before the first is written.
     let (files, remark) = files(&charts)?;
-    let written = write_all(folder, &files).inspect_err(|_| {
-        if made {
-            // We made it, and it is empty again.
-            let _ = fs::remove_dir(folder);
-        }
-    });
-    written?;
+    if let Err(why) = write_all(folder, &files) {
+        // If we made it, it is empty again.
+        let _ = made.then(|| fs::remove_dir(folder));
+        return Err(why);
+    }
     if let Some(remark) = remark {
         complain(&remark);
     }
@@ -62,8 +60,7 @@ type File = (String, Vec<u8>);
 
 /// Every chart as SVG and, if possible, as PNG; else why not.
 fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
-    let drawn = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart)));
-    let drawn: Vec<(&str, String)> = drawn.collect();
+    let drawn: Vec<(&str, String)> = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart))).collect();
     let (images, remark) = images(&drawn)?;
     let vectors = drawn.into_iter().map(|(name, svg)| (format!("{name}.svg"), svg.into_bytes()));
     Ok((vectors.chain(images).collect(), remark))
@@ -82,9 +79,8 @@ fn write_all(folder: &Path, files: &[File]) -> Result<()> {
     for (index, (name, bytes)) in files.iter().enumerate() {
         let path = folder.join(name);
         write_whole(&path, bytes).map_err(|error| {
-            let written: Vec<PathBuf> = files[..index].iter().map(|(name, _)| folder.join(name)).collect();
-            for path in written {
-                let _ = fs::remove_file(path);
+            for (written, _) in &files[..index] {
+                let _ = fs::remove_file(folder.join(written));
             }
             format!("cannot write '{}': {error}; no chart was written. Choose another folder", path.display())
         })?;

@@ -153,7 +153,7 @@ const JOINED: &str = r#"
 #[test]
 fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
     let scratch = Scratch::new();
-    if unshared(&scratch, "-n", "ip link add a type veth peer b && command -v nsenter", "").is_none() {
+    if unshared(&scratch, "-n", "ip link add near type veth peer name far && command -v nsenter", "").is_none() {
         return skip("a server on all addresses, over veth", "it needs the superuser, unshare, nsenter and ip");
     }
     let key = key(&scratch, "net.key", "a key that both ends of the pair know");
