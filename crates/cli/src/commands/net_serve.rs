@@ -1,9 +1,9 @@
-//! `assay net serve`: the server for network benchmarks of other hosts.
+//! `assay net serve`: the server for network benchmarks of other hosts; and sessions with one.
 
 use std::path::Path;
 
 use bench::host;
-use bench::net::{Key, listen_address};
+use bench::net::{Key, NoSession, ServerSession, Target, listen_address};
 use bench::server::{ServerOptions, serve as serve_clients};
 
 use crate::args::net::Serve;
@@ -30,4 +30,22 @@ pub(crate) fn serve(arguments: &Serve) -> Result {
     };
     serve_clients(options, |notice| complain(&notice.to_string()))?;
     Ok(host::stop_signal().map_or(Outcome::Done, Outcome::Interrupted))
+}
+
+/// Opens a session with a server, waiting for other clients; or the outcome of a command that got none.
+pub(crate) fn connect(target: &Target, key: Option<&Key>, quiet: bool) -> std::result::Result<ServerSession, Result> {
+    let mut reported = None;
+    let session = ServerSession::begin(target, key, env!("CARGO_PKG_VERSION"), &mut |ahead| {
+        if !quiet && reported.replace(ahead) != Some(ahead) {
+            complain(&format!("{target} is busy; clients ahead in the queue: {ahead}"));
+        }
+    });
+    session.map_err(|why| match why {
+        NoSession::Named(sentence) => Err(sentence),
+        NoSession::Failed(sentence) => {
+            complain(&sentence);
+            Ok(Outcome::Failed)
+        }
+        NoSession::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
+    })
 }

@@ -6,7 +6,7 @@ mod resume;
 
 use areas::{Choices, Request, Suite, plan};
 use bench::host;
-use bench::net::{Key, NoSession, ServerSession, Target};
+use bench::net::{Key, Target};
 use bench::runner::{self, Setting};
 use bench::store::RunFolder;
 use machine::{Declared, Sysroot};
@@ -99,7 +99,7 @@ fn measure(
     }
     check_json(options)?;
     host::note_stop_signals();
-    let server = match server.map(|(target, key)| connect(target, key, options.quiet)).transpose() {
+    let server = match server.map(|(target, key)| net_serve::connect(target, key, options.quiet)).transpose() {
         Ok(server) => server,
         Err(outcome) => return outcome,
     };
@@ -129,24 +129,6 @@ fn measure(
             Err(sentence)
         }
     }
-}
-
-/// Opens a session with a server, waiting for other clients; or the outcome of a command that got none.
-fn connect(target: &Target, key: Option<&Key>, quiet: bool) -> std::result::Result<ServerSession, Result> {
-    let mut reported = None;
-    let session = ServerSession::begin(target, key, env!("CARGO_PKG_VERSION"), &mut |ahead| {
-        if !quiet && reported.replace(ahead) != Some(ahead) {
-            complain(&format!("{target} is busy; clients ahead in the queue: {ahead}"));
-        }
-    });
-    session.map_err(|why| match why {
-        NoSession::Named(sentence) => Err(sentence),
-        NoSession::Failed(sentence) => {
-            complain(&sentence);
-            Ok(Outcome::Failed)
-        }
-        NoSession::Interrupted(signal) => Ok(Outcome::Interrupted(signal)),
-    })
 }
 
 /// The user's time budget, else the suite's if it is measured unchanged.

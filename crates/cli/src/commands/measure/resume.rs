@@ -6,9 +6,9 @@ use bench::runner::{self, CutOff, Setting};
 use bench::target::look;
 use machine::{Declared, Sysroot};
 
-use super::connect;
 use super::output::{check_json, end};
 use crate::args::measure::Measure;
+use crate::commands::net_serve::connect;
 use crate::commands::program::{program, worker_command};
 use crate::commands::references::places;
 use crate::environment;
