@@ -12,7 +12,6 @@ use xtask::process::output;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// The only registry.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Checks every dependency of the workspace, on every system and with every feature.

@@ -27,13 +27,17 @@ fn main() -> ExitCode {
     let shell = Shell::at_root();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let named = arguments.first().and_then(|name| STEPS.iter().find(|step| step.name == name));
-    match (arguments.as_slice(), named) {
-        ([name], _) if name == "test" => run_all(&shell),
+    let tally = match (arguments.as_slice(), named) {
+        ([name], _) if name == "test" => return run_all(&shell),
         ([name, rest @ ..], _) if name == "codegen" => codegen::run(&shell, rest),
-        ([_], Some(step)) => finish(&(step.run)(&shell)),
-        _ => {
+        ([_], Some(step)) => Some((step.run)(&shell)),
+        _ => None,
+    };
+    tally.map_or_else(
+        || {
             print!("{}", steps::usage());
             ExitCode::from(2)
-        }
-    }
+        },
+        |tally| finish(&tally),
+    )
 }

@@ -18,7 +18,6 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// One variable as text.
 pub(crate) fn text(name: &str) -> Option<String> {
     variable(name)?.into_string().ok()
 }
@@ -30,7 +29,6 @@ pub(crate) fn everything() -> BTreeMap<String, String> {
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// The folders of the search path.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
@@ -52,7 +50,6 @@ pub(crate) fn font_folders() -> Vec<PathBuf> {
     own.chain(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from)).collect()
 }
 
-/// The command line, for the document.
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
 pub(crate) fn command_line() -> Vec<String> {
     let given = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -76,7 +73,6 @@ pub(crate) fn asks() -> bool {
     std::io::stdin().is_terminal()
 }
 
-/// An output stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     /// Standard output, for results.

@@ -34,10 +34,8 @@ const PAGES: &str = "tmp/pages";
 /// What the run of this machine may take.
 const BUDGET: &str = "25s";
 
-/// Programs that must be there.
 const NEEDED: [&str; 3] = ["chromium", "node", "npm"];
 
-/// Drives every page.
 pub(crate) fn run(shell: &Shell) -> Tally {
     if let Some(missing) = NEEDED.iter().find(|program| !has(program, "--version")) {
         return Tally::skip(format!("the page in a browser: no {missing} here (as root: cargo xtask set-up)"));

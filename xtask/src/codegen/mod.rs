@@ -10,7 +10,6 @@ mod machine_code;
 mod symbols;
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use kernels::table::{KERNELS, Kernel};
 
@@ -23,21 +22,16 @@ use crate::test_runs::build;
 use machine_code::{TableRow, check, check_spaced};
 use symbols::{Function, Program};
 
-/// The table for the dist build, or for the program named.
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let tally = match arguments {
+/// The table for the dist build, or for the program named; `None` for other arguments.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Option<Tally> {
+    Some(match arguments {
         [] if succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--profile", "dist"])) => {
             program(&shell.target().join("dist/assay"))
         }
         [] => Tally::failure("codegen: the program does not compile"),
         [option, path] if option == "--binary" => program(Path::new(path)),
-        _ => {
-            println!("usage: cargo xtask codegen [--binary PATH]");
-            return ExitCode::from(2);
-        }
-    };
-    print!("{tally}");
-    if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        _ => return None,
+    })
 }
 
 /// The table for the program that the tests use.

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, LineColumn, TokenStream, TokenTree};
 
 /// What we write by hand ends in one of these; the rest is generated, recorded or locked.
 const EXTENSIONS: &[&str] = &["rs", "toml", "md", "sh", "py", "html", "css", "js", "mjs"];
@@ -21,7 +21,6 @@ pub(crate) struct Repository {
     pub(crate) files: Vec<File>,
 }
 
-/// One file.
 #[derive(Debug)]
 pub(crate) struct File {
     /// Relative to the root, with slashes.
@@ -164,17 +163,18 @@ fn flatten(stream: TokenStream, in_test: bool, tokens: &mut Vec<Token>) {
     let mut item_in_test = false;
     while let Some(tree) = trees.next() {
         let attribute = match (&tree, trees.peek()) {
-            (TokenTree::Punct(hash), Some(TokenTree::Group(group))) if hash.as_char() == '#' => Attribute::of(group),
-            _ => Attribute::Other,
-        };
-        match attribute {
-            Attribute::Documentation => {
-                trees.next();
-                continue;
+            (TokenTree::Punct(hash), Some(TokenTree::Group(group)))
+                if hash.as_char() == '#' && group.delimiter() == Delimiter::Bracket =>
+            {
+                group.stream().to_string().replace(' ', "")
             }
-            Attribute::TestOnly => item_in_test = true,
-            Attribute::Other => {}
+            _ => String::new(),
+        };
+        if attribute.starts_with("doc=") {
+            trees.next();
+            continue;
         }
+        item_in_test |= ["test", "cfg(test)"].contains(&attribute.as_str()) || attribute.starts_with("cfg(all(test,");
         let ends_item = ends_item(&tree);
         push(tree, in_test || item_in_test, tokens);
         item_in_test &= !ends_item;
@@ -187,29 +187,6 @@ fn ends_item(tree: &TokenTree) -> bool {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         TokenTree::Punct(punct) => matches!(punct.as_char(), ';' | ','),
         _ => false,
-    }
-}
-
-/// What an attribute does, as far as the rules care.
-enum Attribute {
-    Documentation,
-    TestOnly,
-    Other,
-}
-
-impl Attribute {
-    /// Of the group behind a `#`.
-    fn of(group: &Group) -> Self {
-        let text = group.stream().to_string().replace(' ', "");
-        if group.delimiter() != Delimiter::Bracket {
-            Self::Other
-        } else if text.starts_with("doc=") {
-            Self::Documentation
-        } else if text == "test" || text == "cfg(test)" || text.starts_with("cfg(all(test,") {
-            Self::TestOnly
-        } else {
-            Self::Other
-        }
     }
 }
 

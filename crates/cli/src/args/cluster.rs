@@ -144,7 +144,7 @@ pub(crate) struct PlanArgs {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pairs(pub(crate) Option<Pairing>);
 
-fn parse_pairing(text: &str) -> std::result::Result<Pairs, String> {
+fn parse_pairing(text: &str) -> Result<Pairs, String> {
     if text == "none" {
         Ok(Pairs(None))
     } else {
@@ -153,7 +153,7 @@ fn parse_pairing(text: &str) -> std::result::Result<Pairs, String> {
 }
 
 /// A duration of at least this much.
-fn at_least(least: &str, text: &str) -> std::result::Result<f64, String> {
+fn at_least(least: &str, text: &str) -> Result<f64, String> {
     let seconds = parse_seconds(text)?;
     if seconds >= parse_seconds(least)? { Ok(seconds) } else { Err(format!("'{text}' is too short: at least {least}")) }
 }

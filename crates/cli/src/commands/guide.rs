@@ -17,7 +17,6 @@ use crate::args::Arguments;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, complain};
 
-/// The areas, each with its description, and whether its command has the option `--block`.
 const AREAS: &[(&str, bool)] = &[
     ("cpu: arithmetic, each precision and instruction set", false),
     ("linpack: dense systems of equations", false),
@@ -26,14 +25,12 @@ const AREAS: &[(&str, bool)] = &[
     ("net: TCP and UDP", true),
 ];
 
-/// The suites, each with its description.
 const SUITES: &[(&str, &str)] = &[
     ("quick", "quick: the main results, at most two minutes"),
     ("standard", "standard: until the confidence intervals are narrow"),
     ("classic", "classic: the classic tables, at most 45 minutes"),
 ];
 
-/// The answers.
 #[derive(Debug, Default)]
 struct Answers {
     areas: Vec<Area>,
@@ -48,7 +45,6 @@ impl Answers {
         if let [area] = self.areas[..] { Some(area) } else { None }
     }
 
-    /// The words of the equivalent command.
     fn command_line(&self) -> Vec<String> {
         let mut words = vec!["assay".to_owned()];
         if let Some(area) = self.only_area() {

@@ -95,7 +95,6 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()
 }
 
-/// The measured peaks of a result.
 fn of_row(row: &Row) -> Vec<InfoPeak> {
     let Some(metric) = row.metrics.first() else { return Vec::new() };
     let measured = |peak: &&Peak| matches!(peak.kind, PeakKind::Sustained | PeakKind::Inferred);

@@ -8,17 +8,14 @@ use model::document::Program;
 use crate::environment;
 use crate::exit::Result;
 
-/// The program's own file.
 pub(crate) fn own_file() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))
 }
 
-/// This program as a worker process.
 pub(crate) fn worker_command() -> Result<WorkerCommand> {
     Ok(WorkerCommand { program: own_file()?, arguments: vec!["worker".into()] })
 }
 
-/// This program, for documents.
 pub(crate) fn program() -> Program {
     Program {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -24,7 +24,6 @@ pub(crate) fn unknown_tool(name: &str) -> String {
     format!("unknown reference tool '{name}'; known: {}, all, none", known.join(", "))
 }
 
-/// Where reference tools are looked for.
 pub(crate) fn places(named: &[String]) -> Result<Places> {
     let mut places = Places { search_path: environment::search_path(), ..Places::default() };
     for item in named {

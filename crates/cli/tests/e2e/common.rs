@@ -16,7 +16,6 @@ pub(crate) fn program() -> PathBuf {
     std::env::var_os("ASSAY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_assay").into(), PathBuf::from)
 }
 
-/// The repository's root.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -82,7 +81,6 @@ pub(crate) fn one_launch(scratch: &Scratch, elements: &str, samples: u32) -> Str
     suite(scratch, &text)
 }
 
-/// How the program ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: Option<i32>,
@@ -97,7 +95,6 @@ impl From<Output> for Ran {
     }
 }
 
-/// Runs a command to its end.
 pub(crate) fn ran(mut command: Command) -> Ran {
     command.output().unwrap().into()
 }
@@ -149,7 +146,6 @@ pub(crate) fn listed(arguments: &str) -> Vec<String> {
     ran.stdout.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect()
 }
 
-/// A finished run.
 pub(crate) struct Kept {
     pub(crate) document: Value,
     /// Names and contents of its histograms.
@@ -170,13 +166,11 @@ impl Kept {
     }
 }
 
-/// The document in a run's folder.
 pub(crate) fn document(folder: &Path) -> Value {
     let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// The JSON document on standard output.
 pub(crate) fn printed(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
@@ -216,22 +210,18 @@ pub(crate) fn left_in(folder: &Path) -> Vec<String> {
     names(folder).into_iter().filter(|name| name != "report.html").collect()
 }
 
-/// The rows of a document.
 pub(crate) fn rows(document: &Value) -> &[Value] {
     document["experiments"].as_array().unwrap()
 }
 
-/// The text in a field.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("'{key}' is no text in {value:#}"))
 }
 
-/// The number in a field.
 pub(crate) fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("'{key}' is no number in {value:#}"))
 }
 
-/// The list in a field.
 pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("'{key}' is no list in {value:#}"))
 }
@@ -241,13 +231,11 @@ pub(crate) fn ids(document: &Value) -> Vec<&str> {
     rows(document).iter().map(|row| text(row, "id")).collect()
 }
 
-/// The metric of this name.
 #[track_caller]
 pub(crate) fn metric<'a>(row: &'a Value, name: &str) -> &'a Value {
     list(row, "metrics").iter().find(|metric| metric["name"] == name).unwrap_or_else(|| panic!("no {name}: {row:#}"))
 }
 
-/// The median of a row's metric.
 #[track_caller]
 pub(crate) fn median(row: &Value, name: &str) -> f64 {
     number(&metric(row, name)["summary"], "median")
@@ -264,7 +252,6 @@ pub(crate) fn samples(row: &Value) -> &[Value] {
     list(row, "metrics").first().map_or(&[], |metric| list(metric, "samples"))
 }
 
-/// The codes of a row's warnings.
 pub(crate) fn codes(row: &Value) -> Vec<&str> {
     list(row, "warnings").iter().map(|warning| text(warning, "code")).collect()
 }
@@ -288,7 +275,6 @@ pub(crate) fn check(document: &Value) {
     assert!(output.status.success(), "against the contract: {}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Whether this is the superuser.
 pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     output.is_ok_and(|output| output.stdout == b"0\n")

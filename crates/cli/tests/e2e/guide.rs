@@ -8,10 +8,8 @@ use std::time::Duration;
 use crate::common::{Scratch, assay, check, document, list, program, refusal, rows, skip, stored_runs};
 use crate::system::process::{has, wait_for};
 
-/// Timeout for a question.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The guide on a terminal.
 struct Asking {
     script: Child,
     keys: ChildStdin,

@@ -19,7 +19,6 @@ const KEPT: &[&str] = &["PATH", "HOME", "ASSAY_STORE", "XDG_DATA_HOME", "SLURM_C
 /// Seconds before a job's end at which its agent ends: the child process has to store its run.
 const MARGIN_SECONDS: f64 = 60.0;
 
-/// Does a node's tasks.
 pub(crate) fn agent(arguments: &AgentArgs) -> Result {
     host::note_stop_signals();
     host::note_warning_signal();

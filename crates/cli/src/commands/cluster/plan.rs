@@ -129,7 +129,6 @@ fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
     Ok(choose(&wanted, &environment)?)
 }
 
-/// Nodes without a partition.
 fn named(names: Vec<String>) -> Vec<PlanNode> {
     names.into_iter().map(|name| PlanNode { name, partition: None }).collect()
 }
@@ -159,7 +158,6 @@ fn check_options(options: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The plan in a few lines.
 fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &Path, dry: bool) -> String {
     let nodes = plan.nodes.len();
     let alone: f64 = seconds.values().sum();

@@ -27,7 +27,6 @@ use crate::progress;
 /// The default of `--max-jobs`: any number of jobs does all tasks.
 const JOBS: u32 = 4;
 
-/// A scheduler with its defaults.
 struct Chosen {
     scheduler: Box<dyn Scheduler>,
     /// The most jobs in the queue by default.
@@ -103,7 +102,6 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
     Ok((name, forecast::forecast(plan, tasks, &options, scheduler.as_mut())?))
 }
 
-/// The tasks of the second pass.
 fn confirm(folder: &Folder) -> cluster::error::Result<Vec<Task>> {
     Ok(second_pass(folder, &evaluate(folder, program())?))
 }

@@ -1,7 +1,6 @@
 //! `assay cluster status`: the progress of a plan by its folder's files, and by the queue why nodes wait.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use cluster::folder::{Folder, names, read};
@@ -23,7 +22,8 @@ const LOOKS_PER_QUESTION: u32 = 6;
 const MOST_OUTCOMES: usize = 64;
 
 pub(crate) fn status(arguments: &StatusArgs) -> Result {
-    let mut source = Source::open(&arguments.folder)?;
+    let folder = Folder::at(&arguments.folder);
+    let mut source = Source { plan: folder.plan()?, folder, known: TallyCache::default(), asked: None };
     let mut shown = Shown::default();
     loop {
         let progress = source.look()?;
@@ -71,22 +71,15 @@ impl Shown {
     }
 }
 
-/// What the progress is read from.
 struct Source {
     folder: Folder,
     plan: Plan,
     known: TallyCache,
     /// The scheduler's last answer, and the looks since.
-    asked: Option<(u32, std::result::Result<SchedulerState, String>)>,
+    asked: Option<(u32, Result<SchedulerState>)>,
 }
 
 impl Source {
-    fn open(path: &Path) -> Result<Self> {
-        let folder = Folder::at(path);
-        let plan = folder.plan()?;
-        Ok(Self { folder, plan, known: TallyCache::default(), asked: None })
-    }
-
     fn look(&mut self) -> Result<Progress> {
         let tally = tally_again(&self.folder, &self.plan, &mut self.known)?;
         let jobs = jobs(&self.folder);
@@ -105,7 +98,7 @@ impl Source {
     }
 }
 
-fn question(folder: &Folder, plan: &Plan) -> std::result::Result<SchedulerState, String> {
+fn question(folder: &Folder, plan: &Plan) -> Result<SchedulerState> {
     let environment = Environment::of(&environment::everything());
     let settings = JobSettings {
         plan: folder.path().to_owned(),
@@ -140,12 +133,11 @@ fn pace(folder: &Folder, tally: &Tally) -> f64 {
     if took > 0.0 && expected > 0.0 { took / expected } else { 1.0 }
 }
 
-/// The progress, from what was read.
 fn progress(
     plan: &Plan,
     tally: &Tally,
     queue: &Queue<'_>,
-    standing: Option<&std::result::Result<SchedulerState, String>>,
+    standing: Option<&Result<SchedulerState>>,
     pace: f64,
 ) -> Progress {
     let nodes: Vec<NodeProgress> = tally.nodes.iter().map(|node| of_node(node, queue, pace)).collect();

@@ -18,7 +18,6 @@ use crate::progress;
 /// What is measured if neither side has options.
 const DEFAULT_OPTIONS: &str = "run quick --area cpu,memory";
 
-/// Measures both sides and shows the comparison.
 pub(super) fn live(arguments: &Compare, began: f64) -> Result {
     let sides = sides(arguments)?;
     host::note_stop_signals();
@@ -52,7 +51,6 @@ pub(super) fn live(arguments: &Compare, began: f64) -> Result {
     }
 }
 
-/// Both sides with their options.
 fn sides(arguments: &Compare) -> Result<[LiveSide; 2]> {
     let mut sides =
         [side(&arguments.base, arguments.switch_a.as_ref())?, side(&arguments.new, arguments.switch_b.as_ref())?];
@@ -121,7 +119,6 @@ fn show_progress(bar: Option<&ProgressBar>, quiet: bool, now: LiveProgress) {
     }
 }
 
-/// The progress in a line.
 fn line(now: LiveProgress) -> String {
     let left = model::number::duration(now.seconds_left);
     let open = now.open.map_or_else(String::new, |open| format!(", {open} undecided"));

@@ -8,7 +8,6 @@ use crate::args::results::Compare;
 use crate::environment::Stream;
 use crate::exit::{Outcome, Result, cannot_write, print};
 
-/// Shows a comparison in the chosen format.
 pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     let format = if arguments.json { "json" } else { arguments.format.as_str() };
     let text = match format {

@@ -43,7 +43,6 @@ pub(crate) fn area(
     measure(suite?, choices, None, options, began)
 }
 
-/// `assay net`.
 pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     let key = net_serve::key(arguments.key_file.as_deref())?;
     if let Some(run) = &arguments.measure.resume {

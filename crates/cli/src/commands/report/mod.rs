@@ -16,7 +16,6 @@ use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 use charts::write_charts;
 
-/// The default format.
 const USUAL: &str = "html";
 
 /// Renders a stored run: html next to the document, other formats to standard output, unless the user chose a file.

@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::common::{Scratch, assay, check, command, document, is_verified, list, program, rows, text};
 use crate::system::process::{Running, signal, wait_for};
 
-/// Longer than anything here.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A plan of the network between these nodes.
@@ -35,7 +34,6 @@ fn plan(scratch: &Scratch, nodes: &str, network: &str) -> PathBuf {
     folder
 }
 
-/// Starts a worker for the network of a node.
 fn start(scratch: &Scratch, folder: &Path, node: &str, linger: &str) -> Running {
     let words = ["agent", "--node", node, "--role", "net", "--linger", linger, "--plan"].map(str::to_owned);
     Running::read(command(scratch, words.into_iter().chain([folder.display().to_string()])))

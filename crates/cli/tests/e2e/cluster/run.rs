@@ -11,7 +11,6 @@ use crate::common::{Scratch, check, command, document, is_root, names, ran, refu
 use crate::references::support::fake;
 use crate::system::process::{Running, has, reacting, signal, wait_for};
 
-/// A suite of one short row.
 const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 2\nsample = \"40ms\"\n\
     warm_up = [\"1ms\", \"2ms\"]\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
 

@@ -111,7 +111,6 @@ pub(crate) fn last_word(mut worker: Command, experiment: &Value) -> Value {
     serde_json::from_str(last).unwrap()
 }
 
-/// A memory experiment in a task.
 fn memory(op: &str, isa: &str) -> Value {
     let pattern = if op == "load" { "chase" } else { "sequential" };
     json!({
@@ -124,7 +123,6 @@ fn memory(op: &str, isa: &str) -> Value {
     })
 }
 
-/// A cpu experiment in a task.
 pub(crate) fn cpu(op: &str, element: &str, isa: &str) -> Value {
     json!({
         "id": format!("cpu/{op}/{element}/{isa}/t1"), "area": "cpu", "method": format!("cpu-{op}/1"), "classic": null,

@@ -17,7 +17,6 @@ disk = [
 ]
 "#;
 
-/// Whether a row writes.
 pub(crate) fn writes(row: &Value) -> bool {
     ["write", "mixed", "rewrite"].contains(&text(&row["params"], "op"))
 }
@@ -43,7 +42,6 @@ pub(crate) fn is_memory(path: &Path) -> bool {
     ["tmpfs", "ramfs"].contains(&String::from_utf8_lossy(&output.stdout).trim())
 }
 
-/// The conditions of a disk row.
 pub(crate) fn seen(row: &Value) -> &Value {
     &row["conditions"]["disk"]
 }

@@ -12,7 +12,6 @@ use crate::common::{
 /// One kernel on one thread, in two instruction sets.
 const ROWS: &str = "cpu --op fma --type fp64 --isa vector,scalar --threads 1 --repeat 6";
 
-/// A short run.
 static RUN: LazyLock<Value> = LazyLock::new(|| {
     let scratch = Scratch::new();
     succeed(&scratch, ROWS);

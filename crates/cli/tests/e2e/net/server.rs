@@ -52,7 +52,6 @@ impl Server {
     }
 }
 
-/// A file with a key.
 fn key(scratch: &Scratch, name: &str, text: &str) -> String {
     let path = scratch.join(name);
     std::fs::write(&path, text).unwrap();
@@ -163,7 +162,7 @@ fn who_listens_on_all_addresses_is_reached_at_each_of_them() {
         let mut shell = Command::new("unshare");
         shell.args(["-n", "sh", "-c", JOINED, "sh", &format!("{listen}:5211"), &log, &key]).arg(program());
         let options = format!("net --to {to} --key-file {key} --mode pingpong,stream --threads 1 --block 1000");
-        shell.args(options.split_whitespace()).args(["--repeat", "2", "--json", "-"]);
+        shell.args(options.split_whitespace()).args(["--verify", "--json", "-"]);
         let ran = ran(wrapped(&scratch, shell));
         assert_eq!(ran.status, Some(0), "{listen} at {to}: {ran:?}");
         let document = printed(&ran);

@@ -19,13 +19,10 @@ use crate::system::process::{assert_no_orphans, wait_for};
 /// The search path of the system's programs.
 pub(crate) const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// How likwid-bench prints its version.
 pub(crate) const SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo 'likwid-bench -- Version 5.2.2'; exit; }";
 
-/// How iperf3 prints its version.
 pub(crate) const IPERF3_SAYS_VERSION: &str = "[ \"$1\" = --version ] && { echo 'iperf 3.12 (a fake)'; exit; }";
 
-/// How `IOzone` prints its version.
 pub(crate) const IOZONE_SAYS_VERSION: &str = "[ \"$1\" = -v ] && { echo '        Version $Revision: 3.508 $'; exit; }";
 
 /// Rows that are measured in a moment, one for each tool.
@@ -89,7 +86,6 @@ pub(crate) fn only_one(row: &Value) -> (&Value, &Value) {
     compared[0]
 }
 
-/// The words of a command line.
 pub(crate) fn words<'a>(reference: &'a Value, key: &str) -> Vec<&'a str> {
     list(reference, key).iter().map(|word| word.as_str().unwrap()).collect()
 }

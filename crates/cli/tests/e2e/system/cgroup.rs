@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::{Scratch, program};
 use crate::system::process::{GONE, wait_for, wrapped};
 
-/// A control group of our own.
 pub(crate) struct Cgroup {
     path: PathBuf,
     unified: bool,
@@ -63,7 +62,6 @@ impl Cgroup {
         if self.unified { self.set("cpu.weight", "10000") } else { self.set("cpu.shares", "262144") }
     }
 
-    /// Limits the group's memory.
     pub(crate) fn allow_memory(&self, bytes: u64) {
         self.set(if self.unified { "memory.max" } else { "memory.limit_in_bytes" }, &bytes.to_string());
     }

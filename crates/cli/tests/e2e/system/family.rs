@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::common::Ran;
 use crate::system::process::{Running, wait_for};
 
-/// A living process.
 struct Member {
     id: u32,
     parent: u32,

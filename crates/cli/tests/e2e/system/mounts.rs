@@ -8,7 +8,6 @@ use std::process::Command;
 use crate::common::{Scratch, is_root};
 use crate::system::process::{GONE, succeeded, wait_for};
 
-/// A tmpfs.
 pub(crate) struct Tmpfs(PathBuf);
 
 impl Tmpfs {
@@ -81,7 +80,6 @@ impl LoopDisk {
         &self.mounted
     }
 
-    /// Its block device, `major:minor`.
     pub(crate) fn device(&self) -> String {
         let output = Command::new("mountpoint").arg("-d").arg(&self.mounted).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -95,19 +93,16 @@ impl LoopDisk {
         512 * counts.split_whitespace().nth(6).and_then(|sectors| sectors.parse::<u64>().ok()).expect("sectors written")
     }
 
-    /// Its image file.
     pub(crate) fn image(&self) -> &Path {
         &self.image
     }
 
-    /// Free space in bytes.
     pub(crate) fn free_bytes(&self) -> u64 {
         let output = Command::new("df").args(["-B1", "--output=avail"]).arg(&self.mounted).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         text.lines().nth(1).and_then(|line| line.trim().parse().ok()).expect("what df says is free")
     }
 
-    /// Uses up this space.
     pub(crate) fn take(&self, bytes: u64) {
         let path = self.mounted.join("taken");
         assert!(
@@ -202,7 +197,6 @@ impl Drop for ReadOnly<'_> {
     }
 }
 
-/// An overlay.
 pub(crate) struct Overlay(PathBuf);
 
 impl Overlay {

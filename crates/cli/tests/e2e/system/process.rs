@@ -13,7 +13,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Timeout for something to disappear.
 pub(crate) const GONE: Duration = Duration::from_secs(2);
 
-/// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Polls until there is a value, or `patience` has passed.
@@ -38,7 +37,6 @@ pub(crate) fn has(name: &str) -> bool {
     succeeded("sh", &["-c", &format!("command -v {name}")])
 }
 
-/// A CPU of our affinity.
 pub(crate) fn allowed_cpu() -> u32 {
     allowed_cpus()[0]
 }
@@ -111,7 +109,6 @@ impl Running {
         self.0.as_ref().unwrap().id()
     }
 
-    /// Waits for its end.
     pub(crate) fn output(mut self) -> Output {
         self.0.take().unwrap().wait_with_output().unwrap()
     }
@@ -171,7 +168,6 @@ fn most_memory(process: u32) -> u64 {
     line.and_then(|kibibytes| kibibytes.parse::<u64>().ok()).map_or(0, |kibibytes| kibibytes << 10)
 }
 
-/// A process as /proc shows it.
 #[derive(Debug)]
 pub(crate) struct Process {
     id: u32,
