@@ -46,12 +46,10 @@ const ALONE: &[&str] = &[
 /// Tests of the program whose outcome depends on the user's rights: what may be written and read, how much memory may be
 /// locked, what a tool may open, whether every area measures without any right.
 const BY_USER: &[&str] = &[
-    "cluster::forms::a_report_that_cannot_be_written_is_still_shown",
-    "cluster::plans::folders_that_are_full_or_cannot_be_written_are_reported",
     "cluster::run::an_interrupt_leaves_the_jobs_and_says_how_to_end_them",
     "disk::engines::little_locked_memory_costs_registered_buffers_and_is_said_to",
     "disk::filesystems::directories_that_cannot_be_measured_in_are_refused_when_named",
-    "documents::formats::the_whole_quick_suite_computes_what_it_should",
+    "documents::formats::every_area_is_measured_by_any_user",
     "documents::machines::a_capture_is_the_same_machine",
     "documents::machines::this_machine_has_measured_peaks_with_every_input_sourced",
     "documents::report::a_run_s_folder_that_cannot_be_written_to_names_the_way_out",

@@ -248,22 +248,18 @@ fn a_run_that_is_killed_leaves_no_test_file_and_loses_no_sample() {
 
 #[test]
 fn a_disk_worker_that_is_killed_costs_its_row_only() {
-    for samples_before in [0, 1] {
-        let scratch = Scratch::new();
-        let Some(place) = Place::find(&scratch, "a killed worker of a disk row") else { return };
-        let run = Running::assay(&scratch, &format!("{} --repeat 3 {DEEP}", brief(&scratch, &place.directory)));
-        if samples_before > 0 {
-            samples_in_journal(&scratch, samples_before);
-        }
-        signal(run.worker(), "KILL");
-        let ran = ended_within(run, PATIENCE);
-        assert_eq!(ran.status, Some(1), "{ran:?}");
-        let document = document(&only_run(&scratch));
-        assert_explained(&document);
-        let (failed, fine): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "failed");
-        assert_eq!((failed.len(), fine.len()), (1, 3), "{ran:?}");
-        assert!(text(failed[0], "reason").contains("SIGKILL"), "{:#}", failed[0]);
-        assert!(fine.into_iter().all(is_verified), "a half-written file is written again: {ran:?}");
-        place.assert_given_back();
-    }
+    let scratch = Scratch::new();
+    let Some(place) = Place::find(&scratch, "a killed worker of a disk row") else { return };
+    let run = Running::assay(&scratch, &format!("{} --repeat 3 {DEEP}", brief(&scratch, &place.directory)));
+    // While it lays out the file.
+    signal(run.worker(), "KILL");
+    let ran = ended_within(run, PATIENCE);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document = document(&only_run(&scratch));
+    assert_explained(&document);
+    let (failed, fine): (Vec<_>, Vec<_>) = rows(&document).iter().partition(|row| row["status"] == "failed");
+    assert_eq!((failed.len(), fine.len()), (1, 3), "{ran:?}");
+    assert!(text(failed[0], "reason").contains("SIGKILL"), "{:#}", failed[0]);
+    assert!(fine.into_iter().all(is_verified), "a half-written file is written again: {ran:?}");
+    place.assert_given_back();
 }

@@ -96,24 +96,23 @@ fn an_interrupted_run_goes_on_and_ends_whole() {
 
 #[test]
 fn a_run_that_is_killed_at_any_moment_goes_on_and_so_does_one_that_is_killed_again() {
-    for (first, second) in [(4, 12), (12, 23)] {
-        let scratch = Scratch::new();
-        let run = Running::assay(&scratch, &suite(&scratch, SUITE));
-        let folder = samples_in_journal(&scratch, first);
-        signal(run.id(), "KILL");
-        run.end();
-        let before = shown(&scratch, &folder);
-        let again = Running::assay(&scratch, &format!("run --resume {}", folder.display()));
-        samples_in_journal(&scratch, second);
-        signal(again.id(), "KILL");
-        again.end();
-        let between = shown(&scratch, &folder);
-        let (now, then) = (values(&between), values(&before));
-        assert!(then.iter().all(|value| now.contains(value)) && now.len() >= second, "{then:?} before, {now:?} now");
-        let ran = assay(&scratch, &format!("--resume {} --quiet", folder.join("run.json").display()));
-        assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
-        assert_whole(&folder, &between, 2, 0);
-    }
+    let (first, second) = (4, 23);
+    let scratch = Scratch::new();
+    let run = Running::assay(&scratch, &suite(&scratch, SUITE));
+    let folder = samples_in_journal(&scratch, first);
+    signal(run.id(), "KILL");
+    run.end();
+    let before = shown(&scratch, &folder);
+    let again = Running::assay(&scratch, &format!("run --resume {}", folder.display()));
+    samples_in_journal(&scratch, second);
+    signal(again.id(), "KILL");
+    again.end();
+    let between = shown(&scratch, &folder);
+    let (now, then) = (values(&between), values(&before));
+    assert!(then.iter().all(|value| now.contains(value)) && now.len() >= second, "{then:?} before, {now:?} now");
+    let ran = assay(&scratch, &format!("--resume {} --quiet", folder.join("run.json").display()));
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert_whole(&folder, &between, 2, 0);
 }
 
 /// Starts a run, kills it once it has N samples, and resumes it: its folder, and the document in between.

@@ -35,7 +35,7 @@ fn a_reader_that_has_read_enough_is_no_error_for_any_command() {
     assert_eq!(assay(&scratch, BRIEF).status, Some(0));
     let name = names(&scratch.join("store/runs")).remove(0);
     let report = format!("report {name} --format json");
-    for arguments in ["run --list", "info --json", "--help", &report] {
+    for arguments in ["run --list", "--help", &report] {
         let line = "{ \"$@\"; echo $? >status; } | :";
         let mut command = through_shell(&scratch, line, arguments);
         let ran: Ran = command.current_dir(scratch.path()).output().unwrap().into();
