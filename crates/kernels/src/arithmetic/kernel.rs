@@ -77,36 +77,53 @@ pub(crate) struct Pace {
     pub(crate) additions: u64,
 }
 
-/// Constructors of rows that differ from another row.
+/// An instruction set, and the features that a body needs.
+pub(crate) type Needs = (Isa, &'static [Feature]);
+
+/// Parts of rows.
 impl Kernel {
-    /// The same for another instruction set.
-    pub(crate) const fn named(self, name: &'static str, isa: Isa, requires: &'static [Feature]) -> Self {
-        Self { name, isa, requires, ..self }
+    /// What the rows of one operation, element and method have in common; the rest is for [`row`](Self::row).
+    pub(crate) const fn of(
+        op: CpuOp,
+        element: Element,
+        accumulator_type: &'static str,
+        method: &'static str,
+        operations_per_lane: u64,
+        data: Data,
+    ) -> Self {
+        /// Replaced by every row.
+        const unsafe extern "C" fn nothing(_: &mut RegisterFile, _: u64) {}
+        Self {
+            name: "",
+            op,
+            element,
+            isa: Isa::Scalar,
+            requires: &[],
+            method,
+            accumulator_type,
+            accumulators: 1,
+            accumulators_per_step: 1,
+            lanes: 1,
+            pairs: 1,
+            step: &[],
+            operations_per_lane,
+            data,
+            body: nothing,
+            spaced: None,
+            pace: None,
+        }
     }
 
-    /// The same on other elements.
-    pub(crate) const fn on_elements(self, element: Element, accumulator_type: &'static str, data: Data) -> Self {
-        Self { element, accumulator_type, data, ..self }
-    }
-
-    /// The same by another counting rule.
-    pub(crate) const fn counted_by(self, method: &'static str) -> Self {
-        Self { method, ..self }
-    }
-
-    /// The same with other numbers of accumulators, of their lanes, and of pairs of steps per iteration.
-    pub(crate) const fn sized(self, accumulators: usize, lanes: usize, pairs: usize) -> Self {
-        Self { accumulators, lanes, pairs, ..self }
-    }
-
-    /// The same with another number of operations of one step in one lane.
-    pub(crate) const fn doing(self, operations_per_lane: u64) -> Self {
-        Self { operations_per_lane, ..self }
-    }
-
-    /// The same with another loop, without variants.
-    pub(crate) const fn running(self, step: &'static [&'static str], body: Body) -> Self {
-        Self { step, body, spaced: None, pace: None, ..self }
+    /// A row of this number of accumulators, of their lanes, and of pairs of steps per iteration.
+    pub(crate) const fn row(
+        self,
+        name: &'static str,
+        (isa, requires): Needs,
+        [accumulators, lanes, pairs]: [usize; 3],
+        step: &'static [&'static str],
+        body: Body,
+    ) -> Self {
+        Self { name, isa, requires, accumulators, lanes, pairs, step, body, ..self }
     }
 
     /// The same with a variant that has this number of NOPs.

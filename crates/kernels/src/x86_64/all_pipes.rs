@@ -4,14 +4,9 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use model::isa::{CpuOp, Element, Isa};
-
 use super::loops::nops;
-use crate::arithmetic::data::{Data, SLOT};
-use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace};
+use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
-use crate::features::Feature;
 
 /// Defines a loop over pairs of registers, the first of each for `fma` and the second for `add`; in a group of pairs
 /// all multiply-adds come first. Operands are loaded from the slots given with their registers, unless a step takes
@@ -39,7 +34,7 @@ macro_rules! paired_loop {
         add: $add:literal, [$add_even:literal, $add_odd:literal],
     }) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+        pub(super) unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
                 $(concat!($move, " ", $register, $operand, ", [rdi + {operands} + {slot} * ", $slot, "]"),)+
                 concat!(".irp acc, ", $($($multiplied, ",", $added, ","),+),+),
@@ -114,41 +109,3 @@ macro_rules! narrow_loop {
 }
 narrow_loop!(fp64_avx2, fp64_avx2_paced, fp64_avx2_spaced, "vmovupd", "vfmadd231pd", "vaddpd");
 narrow_loop!(fp32_avx2, fp32_avx2_paced, fp32_avx2_spaced, "vmovups", "vfmadd231ps", "vaddps");
-
-pub(super) const FP64_AVX512: Kernel = Kernel {
-    name: "all_pipes/fp64/avx512",
-    op: CpuOp::AllPipes,
-    element: Element::Fp64,
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    method: "cpu-all-pipes/1",
-    accumulator_type: "fp64",
-    accumulators: 24,
-    accumulators_per_step: 2,
-    lanes: 8,
-    pairs: 2,
-    step: &["vfmadd231pd", "vaddpd"],
-    operations_per_lane: 3,
-    data: Data::ProductsAndSums(Float::Fp64),
-    body: fp64_avx512,
-    spaced: None,
-    pace: Some(Pace { body: fp64_avx512_paced, additions: 52 }),
-};
-pub(super) const FP64_AVX2: Kernel = FP64_AVX512
-    .named("all_pipes/fp64/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
-    .sized(14, 4, 3)
-    .running(&["vfmadd231pd", "vaddpd"], fp64_avx2)
-    .spaced_by(fp64_avx2_spaced, 83)
-    .paced_by(fp64_avx2_paced, 42);
-pub(super) const FP32_AVX512: Kernel = FP64_AVX512
-    .on_elements(Element::Fp32, "fp32", Data::ProductsAndSums(Float::Fp32))
-    .named("all_pipes/fp32/avx512", Isa::Avx512, &[Feature::Avx512F])
-    .sized(24, 16, 2)
-    .running(&["vfmadd231ps", "vaddps"], fp32_avx512)
-    .paced_by(fp32_avx512_paced, 52);
-pub(super) const FP32_AVX2: Kernel = FP32_AVX512
-    .named("all_pipes/fp32/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
-    .sized(14, 8, 3)
-    .running(&["vfmadd231ps", "vaddps"], fp32_avx2)
-    .spaced_by(fp32_avx2_spaced, 83)
-    .paced_by(fp32_avx2_paced, 42);

@@ -7,14 +7,9 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use model::isa::{CpuOp, Element, Isa};
-
 use super::loops::{fused_loop, products_far_ahead, separate_loop, vector_loop};
-use crate::arithmetic::data::{Data, Range, SLOT, Shape};
-use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::Kernel;
+use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
-use crate::features::Feature;
 
 fused_loop!(int8_avx512_vnni, 24 of "zmm", 64, "vmovdqu32", "vpdpbusd",
     paced: int8_avx512_vnni_paced, "((\\acc & 3) + 2) / 3");
@@ -110,7 +105,7 @@ vector_loop!(int16_avx2 {
 macro_rules! scalar_loop {
     ($name:ident, $size:literal, first: $first:literal) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+        pub(super) unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
                 concat!($first, " ecx, ", $size, " ptr [rdi + {operands}]"),
                 concat!($first, " edx, ", $size, " ptr [rdi + {operands} + 2 * {slot}]"),
@@ -147,115 +142,3 @@ macro_rules! scalar_loop {
 }
 scalar_loop!(int8_scalar, "byte", first: "movzx");
 scalar_loop!(int16_scalar, "word", first: "movsx");
-
-pub(super) const INT8_SCALAR: Kernel = Kernel {
-    name: "dot/int8/scalar",
-    op: CpuOp::Dot,
-    element: Element::Int8,
-    isa: Isa::Scalar,
-    requires: &[],
-    method: "cpu-dot-scalar/1",
-    accumulator_type: "s32 <- u8 x s8",
-    accumulators: 4,
-    accumulators_per_step: 1,
-    lanes: 1,
-    pairs: 2,
-    step: &["movsx", "imul", "add"],
-    operations_per_lane: 2,
-    data: Data::IntegerDot { shape: Shape::Vector(1), first: Range::U8, second: Range::S8 },
-    body: int8_scalar,
-    spaced: None,
-    pace: None,
-};
-pub(super) const INT8_SSSE3: Kernel = INT8_SCALAR
-    .on_elements(
-        Element::Int8,
-        "s32 <- u8 x s8",
-        Data::IntegerDot { shape: Shape::Vector(4), first: Range::U7, second: Range::S8 },
-    )
-    .named("dot/int8/ssse3", Isa::Ssse3, &[Feature::Ssse3])
-    .counted_by("cpu-dot-maddubs/1")
-    .sized(2, 4, 27)
-    .doing(8)
-    .running(&["movdqa", "pmaddubsw", "pmaddwd", "paddd"], int8_ssse3)
-    .spaced_by(int8_ssse3_spaced, 215);
-pub(super) const INT8_AVX2: Kernel = INT8_SSSE3
-    .named("dot/int8/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(2, 8, 27)
-    .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx2)
-    .spaced_by(int8_avx2_spaced, 323);
-pub(super) const INT8_AVX512: Kernel = INT8_AVX2
-    .named("dot/int8/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
-    .sized(24, 16, 2)
-    .running(&["vpmaddubsw", "vpmaddwd", "vpaddd"], int8_avx512)
-    .paced_by(int8_avx512_paced, 192);
-pub(super) const INT8_AVX512_VNNI: Kernel = INT8_SCALAR
-    .on_elements(
-        Element::Int8,
-        "s32 <- u8 x s8",
-        Data::IntegerDot { shape: Shape::Vector(4), first: Range::U8, second: Range::S8 },
-    )
-    .named("dot/int8/avx512_vnni", Isa::Avx512Vnni, &[Feature::Avx512F, Feature::Avx512Vnni])
-    .counted_by("cpu-dot-vnni/1")
-    .sized(24, 16, 2)
-    .doing(8)
-    .running(&["vpdpbusd"], int8_avx512_vnni)
-    .paced_by(int8_avx512_vnni_paced, 72);
-pub(super) const INT8_AVX_VNNI: Kernel = INT8_AVX512_VNNI
-    .named("dot/int8/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
-    .sized(12, 8, 2)
-    .running(&["vpdpbusd"], int8_avx_vnni);
-pub(super) const INT8_AVX_VNNI_INT8: Kernel = INT8_AVX_VNNI
-    .on_elements(
-        Element::Int8,
-        "s32 <- s8 x s8",
-        Data::IntegerDot { shape: Shape::Vector(4), first: Range::S8, second: Range::S8 },
-    )
-    .named("dot/int8/avx_vnni_int8", Isa::AvxVnniInt8, &[Feature::AvxVnniInt8])
-    .running(&["vpdpbssd"], int8_avx_vnni_int8);
-pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
-    .on_elements(
-        Element::Int16,
-        "s32 <- s16 x s16",
-        Data::IntegerDot { shape: Shape::Vector(1), first: Range::S16, second: Range::S16 },
-    )
-    .named("dot/int16/scalar", Isa::Scalar, &[])
-    .running(&["movsx", "imul", "add"], int16_scalar);
-pub(super) const INT16_SSE2: Kernel = INT16_SCALAR
-    .on_elements(
-        Element::Int16,
-        "s32 <- s16 x s16",
-        Data::IntegerDot { shape: Shape::Vector(2), first: Range::S16, second: Range::S16 },
-    )
-    .named("dot/int16/sse2", Isa::Sse2, &[Feature::Sse2])
-    .counted_by("cpu-dot-maddwd/1")
-    .sized(6, 4, 4)
-    .doing(4)
-    .running(&["movdqa", "pmaddwd", "paddd"], int16_sse2)
-    .spaced_by(int16_sse2_spaced, 47);
-pub(super) const INT16_AVX2: Kernel = INT16_SSE2
-    .named("dot/int16/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(6, 8, 4)
-    .running(&["vpmaddwd", "vpaddd"], int16_avx2)
-    .spaced_by(int16_avx2_spaced, 95);
-pub(super) const INT16_AVX512: Kernel = INT16_AVX2
-    .named("dot/int16/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
-    .sized(4, 16, 18)
-    .running(&["vpmaddwd", "vpaddd"], int16_avx512)
-    .paced_by(int16_avx512_paced, 216);
-pub(super) const INT16_AVX512_VNNI: Kernel = INT16_AVX512
-    .named("dot/int16/avx512_vnni", Isa::Avx512Vnni, &[Feature::Avx512F, Feature::Avx512Vnni])
-    .counted_by("cpu-dot-vnni/1")
-    .sized(24, 16, 2)
-    .running(&["vpdpwssd"], int16_avx512_vnni)
-    .paced_by(int16_avx512_vnni_paced, 72);
-pub(super) const INT16_AVX_VNNI: Kernel = INT16_AVX512_VNNI
-    .named("dot/int16/avx_vnni", Isa::AvxVnni, &[Feature::AvxVnni])
-    .sized(12, 8, 2)
-    .running(&["vpdpwssd"], int16_avx_vnni);
-pub(super) const BF16_AVX512_BF16: Kernel = INT16_AVX512_VNNI
-    .on_elements(Element::Bf16, "fp32 <- bf16 x bf16", Data::FloatDot { shape: Shape::Vector(2), factor: Float::Bf16 })
-    .named("dot/bf16/avx512_bf16", Isa::Avx512Bf16, &[Feature::Avx512F, Feature::Avx512Bf16])
-    .counted_by("cpu-dot-bf16/1")
-    .running(&["vdpbf16ps"], bf16_avx512_bf16)
-    .paced_by(bf16_avx512_bf16_paced, 204);

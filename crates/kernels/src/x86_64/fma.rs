@@ -4,13 +4,7 @@
 //! accumulators are enough: Zen has two additions a cycle of three cycles each. SSE overwrites a source, so the copy
 //! before it is part of the step (eliminated at rename since Ivy Bridge and Zen).
 
-use model::isa::{CpuOp, Element, Isa};
-
 use super::loops::{fused_loop, separate_loop, vector_loop};
-use crate::arithmetic::data::Data;
-use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::Kernel;
-use crate::features::Feature;
 
 fused_loop!(fp64_avx512, 24 of "zmm", 64, "vmovupd", "vfmadd231pd",
     paced: fp64_avx512_paced, "((\\acc & 3) + 2) / 3");
@@ -39,83 +33,3 @@ vector_loop!(fp16_avx512_fp16 {
         ],
     finish: "vzeroupper",
 }, paced: fp16_avx512_fp16_paced, "((\\acc & 3) + 2) / 3");
-
-pub(super) const FP64_SCALAR: Kernel = Kernel {
-    name: "fma/fp64/scalar",
-    op: CpuOp::Fma,
-    element: Element::Fp64,
-    isa: Isa::Scalar,
-    requires: &[Feature::Sse2],
-    method: "cpu-mul-add/1",
-    accumulator_type: "fp64",
-    accumulators: 6,
-    accumulators_per_step: 1,
-    lanes: 1,
-    pairs: 4,
-    step: &["movapd", "mulsd", "addsd"],
-    operations_per_lane: 2,
-    data: Data::Products(Float::Fp64),
-    body: fp64_scalar,
-    spaced: None,
-    pace: None,
-};
-pub(super) const FP64_SCALAR_FMA3: Kernel = FP64_SCALAR
-    .named("fma/fp64/scalar/fma3", Isa::Scalar, &[Feature::Fma])
-    .counted_by("cpu-fma/1")
-    .sized(12, 1, 2)
-    .running(&["vfmadd231sd"], fp64_scalar_fma3);
-pub(super) const FP64_SSE2: Kernel = FP64_SCALAR
-    .named("fma/fp64/sse2", Isa::Sse2, &[Feature::Sse2])
-    .sized(6, 2, 4)
-    .running(&["movapd", "mulpd", "addpd"], fp64_sse2)
-    .spaced_by(fp64_sse2_spaced, 47);
-pub(super) const FP64_AVX2: Kernel = FP64_SCALAR
-    .named("fma/fp64/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
-    .counted_by("cpu-fma/1")
-    .sized(12, 4, 2)
-    .running(&["vfmadd231pd"], fp64_avx2);
-pub(super) const FP64_AVX512VL: Kernel = FP64_AVX2
-    .named("fma/fp64/avx512vl", Isa::Avx512Vl, &[Feature::Avx512F, Feature::Avx512Vl])
-    .sized(24, 4, 2)
-    .running(&["vfmadd231pd"], fp64_avx512vl);
-pub(super) const FP64_AVX512: Kernel = FP64_SCALAR
-    .named("fma/fp64/avx512", Isa::Avx512, &[Feature::Avx512F])
-    .counted_by("cpu-fma/1")
-    .sized(24, 8, 2)
-    .running(&["vfmadd231pd"], fp64_avx512)
-    .paced_by(fp64_avx512_paced, 72);
-pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
-    .on_elements(Element::Fp32, "fp32", Data::Products(Float::Fp32))
-    .named("fma/fp32/scalar", Isa::Scalar, &[Feature::Sse2])
-    .running(&["movaps", "mulss", "addss"], fp32_scalar);
-pub(super) const FP32_SCALAR_FMA3: Kernel = FP32_SCALAR
-    .named("fma/fp32/scalar/fma3", Isa::Scalar, &[Feature::Fma])
-    .counted_by("cpu-fma/1")
-    .sized(12, 1, 2)
-    .running(&["vfmadd231ss"], fp32_scalar_fma3);
-pub(super) const FP32_SSE2: Kernel = FP32_SCALAR
-    .named("fma/fp32/sse2", Isa::Sse2, &[Feature::Sse2])
-    .sized(6, 4, 4)
-    .running(&["movaps", "mulps", "addps"], fp32_sse2)
-    .spaced_by(fp32_sse2_spaced, 47);
-pub(super) const FP32_AVX2: Kernel = FP32_SCALAR
-    .named("fma/fp32/avx2", Isa::Avx2, &[Feature::Avx2, Feature::Fma])
-    .counted_by("cpu-fma/1")
-    .sized(12, 8, 2)
-    .running(&["vfmadd231ps"], fp32_avx2);
-pub(super) const FP32_AVX512VL: Kernel = FP32_AVX2
-    .named("fma/fp32/avx512vl", Isa::Avx512Vl, &[Feature::Avx512F, Feature::Avx512Vl])
-    .sized(24, 8, 2)
-    .running(&["vfmadd231ps"], fp32_avx512vl);
-pub(super) const FP32_AVX512: Kernel = FP32_SCALAR
-    .named("fma/fp32/avx512", Isa::Avx512, &[Feature::Avx512F])
-    .counted_by("cpu-fma/1")
-    .sized(24, 16, 2)
-    .running(&["vfmadd231ps"], fp32_avx512)
-    .paced_by(fp32_avx512_paced, 72);
-pub(super) const FP16_AVX512_FP16: Kernel = FP32_AVX512
-    .on_elements(Element::Fp16, "fp16", Data::AlternatingProducts(Float::Fp16))
-    .named("fma/fp16/avx512_fp16", Isa::Avx512Fp16, &[Feature::Avx512F, Feature::Avx512Fp16])
-    .sized(24, 32, 11)
-    .running(&["vfmadd231ph"], fp16_avx512_fp16)
-    .paced_by(fp16_avx512_fp16_paced, 396);

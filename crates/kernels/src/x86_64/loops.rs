@@ -46,7 +46,7 @@ macro_rules! vector_loop {
         $(counted: $count:literal,)? finish: $finish:literal $(,)?
     }) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut $crate::arithmetic::registers::RegisterFile, iterations: u64) {
+        pub(super) unsafe extern "C" fn $name(registers: &mut $crate::arithmetic::registers::RegisterFile, iterations: u64) {
             ::core::arch::naked_asm!(
                 concat!(".irp operand, ", $operands),
                 concat!(

@@ -8,13 +8,8 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use model::isa::{CpuOp, Element, Isa};
-
-use crate::arithmetic::data::{Data, Range, SLOT, Shape};
-use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Pace};
+use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
-use crate::features::Feature;
 
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
 /// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).
@@ -27,7 +22,7 @@ macro_rules! tile_loop {
     };
     (@function $name:ident, $instruction:literal, $additions:literal) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+        pub(super) unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
                 "ldtilecfg [rdi + {tiles}]",
                 "mov eax, 64",
@@ -74,42 +69,3 @@ macro_rules! tile_loop {
 tile_loop!(int8_amx, int8_amx_paced, "tdpbusd");
 tile_loop!(bf16_amx, bf16_amx_paced, "tdpbf16ps");
 tile_loop!(fp16_amx, fp16_amx_paced, "tdpfp16ps");
-
-pub(super) const INT8_AMX: Kernel = Kernel {
-    name: "matrix/int8/amx",
-    op: CpuOp::Matrix,
-    element: Element::Int8,
-    isa: Isa::Amx,
-    requires: &[Feature::AmxTile, Feature::AmxInt8],
-    method: "cpu-matrix/1",
-    accumulator_type: "s32 <- u8 x s8",
-    accumulators: 4,
-    accumulators_per_step: 1,
-    lanes: 16 * 16,
-    pairs: 4,
-    step: &["tdpbusd"],
-    operations_per_lane: 2 * 64,
-    data: Data::IntegerDot { shape: Shape::TILE_OF_BYTES, first: Range::U8, second: Range::S8 },
-    body: int8_amx,
-    spaced: None,
-    pace: Some(Pace { body: int8_amx_paced, additions: 768 }),
-};
-pub(super) const BF16_AMX: Kernel = INT8_AMX
-    .on_elements(
-        Element::Bf16,
-        "fp32 <- bf16 x bf16",
-        Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Bf16 },
-    )
-    .named("matrix/bf16/amx", Isa::Amx, &[Feature::AmxTile, Feature::AmxBf16])
-    .doing(2 * 32)
-    .running(&["tdpbf16ps"], bf16_amx)
-    .paced_by(bf16_amx_paced, 768);
-pub(super) const FP16_AMX: Kernel = BF16_AMX
-    .on_elements(
-        Element::Fp16,
-        "fp32 <- fp16 x fp16",
-        Data::FloatDot { shape: Shape::TILE_OF_PAIRS, factor: Float::Fp16 },
-    )
-    .named("matrix/fp16/amx", Isa::Amx, &[Feature::AmxTile, Feature::AmxFp16])
-    .running(&["tdpfp16ps"], fp16_amx)
-    .paced_by(fp16_amx_paced, 768);

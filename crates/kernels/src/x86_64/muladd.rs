@@ -10,12 +10,7 @@
 //! Only the last addition is in the dependent chain, so few accumulators are enough; other registers hold products that
 //! are formed ahead of their additions.
 
-use model::isa::{CpuOp, Element, Isa};
-
 use super::loops::{products_far_ahead, vector_loop};
-use crate::arithmetic::data::Data;
-use crate::arithmetic::kernel::{Kernel, Spaced};
-use crate::features::Feature;
 
 // The immediate selects by the mask: the register itself where it is clear, the other one where it is set.
 vector_loop!(int8_avx512 {
@@ -209,94 +204,3 @@ quadwords_loop!(int64_sse2 {
     add: "paddq xmm1\\three, xmm\\three",
     gaps: ["" ""] [""], finish: "",
 }, spaced: int64_sse2_spaced, "1", "6 * 48 - 1");
-
-pub(super) const INT8_SSE2: Kernel = Kernel {
-    name: "muladd/int8/sse2",
-    op: CpuOp::MulAdd,
-    element: Element::Int8,
-    isa: Isa::Sse2,
-    requires: &[Feature::Sse2],
-    method: "cpu-muladd-bytes/1",
-    accumulator_type: "s8",
-    accumulators: 4,
-    accumulators_per_step: 1,
-    lanes: 16,
-    pairs: 9,
-    step: &["movdqa", "psrlw", "movdqa", "pand", "pmullw", "movdqa", "pmullw", "pand", "por", "paddb"],
-    operations_per_lane: 2,
-    data: Data::Elements { bytes: 1 },
-    body: int8_sse2,
-    spaced: Some(Spaced { body: int8_sse2_spaced, nops: 286 }),
-    pace: None,
-};
-pub(super) const INT8_AVX2: Kernel = INT8_SSE2
-    .named("muladd/int8/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(4, 32, 8)
-    .running(&["vpsrlw", "vpand", "vpmullw", "vpmullw", "vpand", "vpor", "vpaddb"], int8_avx2);
-pub(super) const INT8_AVX512: Kernel = INT8_SSE2
-    .named("muladd/int8/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
-    .sized(16, 64, 2)
-    .running(&["vpsrlw", "vpandd", "vpmullw", "vpmullw", "vpternlogd", "vpaddb"], int8_avx512)
-    .paced_by(int8_avx512_paced, 256);
-pub(super) const INT16_SSE2: Kernel = INT8_SSE2
-    .on_elements(Element::Int16, "s16", Data::Elements { bytes: 2 })
-    .named("muladd/int16/sse2", Isa::Sse2, &[Feature::Sse2])
-    .counted_by("cpu-muladd/1")
-    .sized(4, 8, 12)
-    .running(&["movdqa", "pmullw", "paddw"], int16_sse2)
-    .spaced_by(int16_sse2_spaced, 94);
-pub(super) const INT16_AVX2: Kernel = INT16_SSE2
-    .named("muladd/int16/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(4, 16, 12)
-    .running(&["vpmullw", "vpaddw"], int16_avx2)
-    .spaced_by(int16_avx2_spaced, 190);
-pub(super) const INT16_AVX512: Kernel = INT16_AVX2
-    .named("muladd/int16/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Bw])
-    .sized(4, 32, 18)
-    .running(&["vpmullw", "vpaddw"], int16_avx512)
-    .paced_by(int16_avx512_paced, 216);
-pub(super) const INT32_SSE4_1: Kernel = INT8_SSE2
-    .on_elements(Element::Int32, "s32", Data::Elements { bytes: 4 })
-    .named("muladd/int32/sse4_1", Isa::Sse41, &[Feature::Sse41])
-    .counted_by("cpu-muladd/1")
-    .sized(4, 4, 12)
-    .running(&["movdqa", "pmulld", "paddd"], int32_sse4_1)
-    .spaced_by(int32_sse4_1_spaced, 191);
-pub(super) const INT32_AVX2: Kernel = INT32_SSE4_1
-    .named("muladd/int32/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(2, 8, 60)
-    .running(&["vpmulld", "vpaddd"], int32_avx2)
-    .spaced_by(int32_avx2_spaced, 725);
-pub(super) const INT32_AVX512: Kernel = INT32_AVX2
-    .named("muladd/int32/avx512", Isa::Avx512, &[Feature::Avx512F])
-    .sized(4, 16, 18)
-    .running(&["vpmulld", "vpaddd"], int32_avx512)
-    .spaced_by(int32_avx512_spaced, 287)
-    .paced_by(int32_avx512_paced, 288);
-pub(super) const INT64_SSE2: Kernel = INT8_SSE2
-    .on_elements(Element::Int64, "s64", Data::Elements { bytes: 8 })
-    .named("muladd/int64/sse2", Isa::Sse2, &[Feature::Sse2])
-    .counted_by("cpu-muladd-halves/1")
-    .sized(4, 2, 6)
-    .running(
-        &[
-            "movdqa", "psrlq", "pmuludq", "movdqa", "psrlq", "pmuludq", "paddq", "psllq", "movdqa", "pmuludq", "paddq",
-            "paddq",
-        ],
-        int64_sse2,
-    )
-    .spaced_by(int64_sse2_spaced, 287);
-pub(super) const INT64_AVX2: Kernel = INT64_SSE2
-    .named("muladd/int64/avx2", Isa::Avx2, &[Feature::Avx2])
-    .sized(4, 4, 6)
-    .running(
-        &["vpsrlq", "vpmuludq", "vpsrlq", "vpmuludq", "vpaddq", "vpsllq", "vpmuludq", "vpaddq", "vpaddq"],
-        int64_avx2,
-    )
-    .spaced_by(int64_avx2_spaced, 431);
-pub(super) const INT64_AVX512: Kernel = INT64_SSE2
-    .named("muladd/int64/avx512", Isa::Avx512, &[Feature::Avx512F, Feature::Avx512Dq])
-    .counted_by("cpu-muladd/1")
-    .sized(4, 8, 18)
-    .running(&["vpmullq", "vpaddq"], int64_avx512)
-    .paced_by(int64_avx512_paced, 432);

@@ -12,14 +12,9 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use model::isa::{CpuOp, Element, Isa};
-
 use super::loops::vector_loop;
-use crate::arithmetic::data::{Data, SLOT};
-use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::Kernel;
+use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
-use crate::features::Feature;
 
 /// Defines a loop over general registers: ten variables, the operands in (R)AX, (R)CX and (R)DX. RDI is the register
 /// file, RSI the number of iterations; the registers that belong to the caller are saved around it.
@@ -38,7 +33,7 @@ macro_rules! general_loop {
         $(($index:literal, $register:literal)),+
     ) => {
         #[unsafe(naked)]
-        unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
+        pub(super) unsafe extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {
             naked_asm!(
                 ".irp saved, rbx,rbp,r12,r13,r14,r15",
                 "push \\saved",
@@ -104,46 +99,3 @@ macro_rules! float_loop {
 }
 float_loop!(fp32_scalar, fp32_scalar_spaced, 4, "movss", "mulss", "addss", "subss");
 float_loop!(fp64_scalar, fp64_scalar_spaced, 8, "movsd", "mulsd", "addsd", "subsd");
-
-pub(super) const INT8_SCALAR: Kernel = Kernel {
-    name: "plain/int8/scalar",
-    op: CpuOp::Plain,
-    element: Element::Int8,
-    isa: Isa::Scalar,
-    requires: &[],
-    method: "cpu-plain/1",
-    accumulator_type: "s8 in s32",
-    accumulators: 10,
-    accumulators_per_step: 1,
-    lanes: 1,
-    pairs: 2,
-    step: &["imul", "add", "sub"],
-    operations_per_lane: 3,
-    data: Data::Affine { bytes: 1 },
-    body: int8_scalar,
-    spaced: None,
-    pace: None,
-};
-pub(super) const INT16_SCALAR: Kernel = INT8_SCALAR
-    .on_elements(Element::Int16, "s16 in s32", Data::Affine { bytes: 2 })
-    .named("plain/int16/scalar", Isa::Scalar, &[])
-    .running(&["imul", "add", "sub"], int16_scalar);
-pub(super) const INT32_SCALAR: Kernel = INT8_SCALAR
-    .on_elements(Element::Int32, "s32", Data::Affine { bytes: 4 })
-    .named("plain/int32/scalar", Isa::Scalar, &[])
-    .running(&["imul", "add", "sub"], int32_scalar);
-pub(super) const INT64_SCALAR: Kernel = INT8_SCALAR
-    .on_elements(Element::Int64, "s64", Data::Affine { bytes: 8 })
-    .named("plain/int64/scalar", Isa::Scalar, &[])
-    .running(&["imul", "add", "sub"], int64_scalar);
-pub(super) const FP64_SCALAR: Kernel = INT8_SCALAR
-    .on_elements(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64))
-    .named("plain/fp64/scalar", Isa::Scalar, &[Feature::Sse2])
-    .sized(12, 1, 2)
-    .running(&["mulsd", "addsd", "subsd"], fp64_scalar)
-    .spaced_by(fp64_scalar_spaced, 143);
-pub(super) const FP32_SCALAR: Kernel = FP64_SCALAR
-    .on_elements(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32))
-    .named("plain/fp32/scalar", Isa::Scalar, &[Feature::Sse2])
-    .running(&["mulss", "addss", "subss"], fp32_scalar)
-    .spaced_by(fp32_scalar_spaced, 143);
