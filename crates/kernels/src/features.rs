@@ -84,6 +84,9 @@ impl Feature {
     }
 }
 
+/// An instruction set, and the features that a body needs.
+pub(crate) type Needs = (model::isa::Isa, &'static [Feature]);
+
 /// The set of usable [`Feature`]s and of those that the CPU at least reports, and how the core distributes
 /// instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ use kernels::dense::{Real, Tile};
 use kernels::lines::Block;
 use kernels::memory::{MEMORY_KERNELS, MemoryKernel, Stride};
 use kernels::table::{KERNELS, Kernel};
-use machine_code::{Code, TableRow, check, check_paced, check_spaced, name, touches_memory};
+use machine_code::{Code, TableRow, check, check_paced, check_spaced, declared, name, touches_memory};
 use model::isa::{CpuOp, Element, Isa, MemoryOp};
 
 /// The bytes of the function at `start`, up to its first return.
@@ -109,16 +109,11 @@ fn no_row_accepts_the_machine_code_of_another() {
     let as_int = |kernel: &Kernel| {
         kernel.op == CpuOp::Plain && matches!(kernel.element, Element::Int8 | Element::Int16 | Element::Int32)
     };
+    let codes: Vec<Code> = KERNELS.iter().map(|kernel| code(kernel.code())).collect();
     for kernel in KERNELS {
-        for other in KERNELS.iter().filter(|other| other.name != kernel.name) {
-            let outcome = check(kernel, bytes(other.code()), other.code() as u64);
-            assert_eq!(
-                outcome.is_ok(),
-                as_int(kernel) && as_int(other),
-                "{} as {}: {outcome:?}",
-                other.name,
-                kernel.name
-            );
+        for (other, code) in KERNELS.iter().zip(&codes).filter(|(other, _)| other.name != kernel.name) {
+            let outcome = declared(kernel, code);
+            assert_eq!(outcome.is_ok(), as_int(kernel) && as_int(other), "{} as {}", other.name, kernel.name);
         }
     }
 }
@@ -318,10 +313,11 @@ fn no_two_memory_loops_are_alike() {
         let traffic = traffic(&stream(kernel));
         (stream(kernel).counts(), traffic.loads.len(), kernel.vector_bytes)
     };
-    let rows = || MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block);
-    for kernel in rows() {
-        for other in rows().filter(|other| other.name != kernel.name) {
-            let same = signature(kernel) == signature(other);
+    let blocks = MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block);
+    let rows: Vec<_> = blocks.map(|kernel| (kernel, signature(kernel))).collect();
+    for (kernel, of_kernel) in &rows {
+        for (other, of_other) in rows.iter().filter(|(other, _)| other.name != kernel.name) {
+            let same = of_kernel == of_other;
             // A mix of one load and one non-temporal store is the copy.
             let pair = [kernel.op, other.op];
             let is_known =
@@ -372,10 +368,11 @@ fn steps(work: &[Instruction]) -> Vec<(Register, u64)> {
 #[test]
 fn a_chase_is_one_dependent_load_for_each_chain_in_turn_and_nothing_else() {
     for chains in 1..=MOST_CHAINS {
-        let code = code(Chase::code(chains).unwrap());
+        let (start, each) = Chase::code(chains).unwrap();
+        let code = code(start);
         let steps = steps(code.work());
         let (turn, rest) = steps.split_at(chains);
-        assert_eq!(steps.len(), chains * Chase::steps_of(chains), "{chains} chains");
+        assert_eq!(steps.len(), chains * each, "{chains} chains");
         assert!(rest.chunks(chains).all(|other| other == turn), "{chains} chains do not take turns");
         let different: BTreeSet<_> = turn.iter().collect();
         assert_eq!(different.len(), chains, "two of {chains} chains share a place: {turn:?}");
@@ -423,21 +420,21 @@ fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) {
 fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
     fn check_all<T: Real>() {
         for tile in T::tiles().iter().filter(|tile| !tile.requires.is_empty()) {
-            check_tile(tile, tile.code(), "vfmadd231p");
+            check_tile(tile, tile.codes()[0].unwrap(), "vfmadd231p");
             check_asking(tile);
         }
     }
     check_all::<f64>();
     check_all::<f32>();
-    assert!(f64::tiles().iter().any(|tile| tile.asking_code().is_some()));
+    assert!(f64::tiles().iter().any(|tile| tile.codes()[1].is_some()));
 }
 
 /// The loop of a tile that prefetches its left stripe differs from the plain one only in its prefetches.
 fn check_asking<T: Real>(tile: &Tile<T>) {
-    let Some(asking) = tile.asking_code() else { return };
+    let [Some(plain), Some(asking), _] = tile.codes() else { return };
     check_tile(tile, asking, "vfmadd231p");
     let is_request = |one: &Instruction| one.mnemonic() == Mnemonic::Prefetcht0 && one.memory_base() == Register::RSI;
-    let (plain, asking) = (function(tile.code()), function(asking));
+    let (plain, asking) = (function(plain), function(asking));
     assert!(!plain.iter().any(is_request) && asking.iter().any(is_request), "{}", tile.name);
     // Jumps have other targets, whose alignment takes other NOPs.
     let rest = |all: &[Instruction]| -> Vec<String> {
@@ -451,9 +448,10 @@ fn check_asking<T: Real>(tile: &Tile<T>) {
 fn tiles_of_pairs_multiply_bf16_in_registers_and_do_nothing_else() {
     assert!(!f32::paired_tiles().is_empty() && f64::paired_tiles().is_empty());
     for tile in f32::paired_tiles() {
-        check_tile(tile, tile.pairs_code().unwrap(), "vdpbf16ps");
+        let [Some(plain), None, Some(pairs)] = tile.codes() else { panic!("{}", tile.name) };
+        check_tile(tile, pairs, "vdpbf16ps");
         // Panels and triangles are the fp32 tile's.
-        check_tile(tile, tile.code(), "vfmadd231p");
+        check_tile(tile, plain, "vfmadd231p");
     }
-    assert!(f32::tiles().iter().all(|tile| tile.pairs_code().is_none()));
+    assert!(f32::tiles().iter().all(|tile| tile.codes()[2].is_none()));
 }

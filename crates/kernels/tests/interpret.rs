@@ -32,7 +32,7 @@ fn interpreted_as(kernel: &'static Kernel, code: *const u8, seed: u64, iteration
 #[test]
 fn every_kernel_does_exactly_its_iterations() {
     for kernel in KERNELS {
-        for (seed, iterations) in [0, 21, u64::MAX].into_iter().flat_map(|seed| [0, 1, 2, 5].map(|done| (seed, done))) {
+        for (seed, iterations) in [(0, 5), (21, 0), (21, 1), (21, 2), (u64::MAX, 1)] {
             let mut state = interpreted(kernel, seed, iterations);
             assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
             for claimed in (0..8).filter(|claimed| *claimed != iterations) {
@@ -51,7 +51,7 @@ fn paced_and_spaced_variants_agree_with_their_kernels() {
         for (which, variant) in [kernel.paced_code(), kernel.spaced_code()].into_iter().enumerate() {
             let Some((code, _)) = variant else { continue };
             found[which] = true;
-            for iterations in [0, 1, 3] {
+            for iterations in [0, 2] {
                 let state = interpreted_as(kernel, code, 6, iterations);
                 assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
                 assert!(state.results() == interpreted(kernel, 6, iterations).results(), "{}", kernel.name);
@@ -107,8 +107,8 @@ fn an_unknown_instruction_or_a_broken_promise_is_an_error_that_names_the_instruc
         (&[0x48, 0x0f, 0xaf, 0xc6, 0x75, 0xfe], "zero flag is undefined"),
         // jmp to itself
         (&[0xeb, 0xfe], "does not end"),
-        // tilezero tmm0, without a configuration
-        (&[0xc4, 0xe2, 0x7b, 0x49, 0xc0], "not configured"),
+        // tdpbusd tmm0, tmm1, tmm2, without a configuration
+        (&[0xc4, 0xe2, 0x69, 0x5e, 0xc1], "not configured"),
         // vaddpd zmm0{k1}, zmm0, zmm0
         (&[0x62, 0xf1, 0xfd, 0x49, 0x58, 0xc0], "not modelled"),
     ] {

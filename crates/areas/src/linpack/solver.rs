@@ -164,7 +164,7 @@ pub fn blocking<T: Real>(params: &LinpackParams, tile: &Tile<T>, caches: Caches)
         _ => Blocking::new(tile, n, caches),
     };
     match params.nb {
-        Some(nb) => blocking.with_panel(tile, nb as usize, caches),
+        Some(nb) => Blocking::of_panel(tile, nb as usize, caches),
         None => blocking,
     }
 }

@@ -4,7 +4,7 @@ use model::isa::{CpuOp, Element, Isa};
 
 use crate::arithmetic::data::Data;
 use crate::arithmetic::registers::RegisterFile;
-use crate::features::{Feature, Features};
+use crate::features::{Feature, Features, Needs};
 
 /// A body: runs `iterations` iterations on the register file.
 ///
@@ -76,9 +76,6 @@ pub(crate) struct Pace {
     /// Dependent additions per iteration.
     pub(crate) additions: u64,
 }
-
-/// An instruction set, and the features that a body needs.
-pub(crate) type Needs = (Isa, &'static [Feature]);
 
 /// Parts of rows.
 impl Kernel {

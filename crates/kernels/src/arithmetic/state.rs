@@ -11,8 +11,6 @@
 //!   its values before one returns. With 8 and 16 bits that is too soon, so the loop also counts its iterations.
 //! * **Plain loops** of whole numbers carry a value from one to the next by multiplication, addition and subtraction.
 
-use core::fmt;
-
 use crate::arithmetic::data::{Data, MAX_LANES, OPERANDS, SLOT, bits, set_bits};
 use crate::arithmetic::float::Float;
 use crate::arithmetic::kernel::Kernel;
@@ -35,9 +33,10 @@ pub struct ArithmeticState {
 }
 
 /// A result that differs from the prediction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// The value of a lane is wrong.
+    #[error("{kernel}: accumulator {accumulator}, lane {lane} holds {found:#x} instead of {expected:#x}")]
     Lane {
         /// The kernel's name.
         kernel: &'static str,
@@ -51,6 +50,7 @@ pub enum Mismatch {
         found: u64,
     },
     /// Lanes are right, but the number of laps or the count of iterations is wrong.
+    #[error("{kernel}: {found} iterations or laps were counted instead of {expected}")]
     Count {
         /// The kernel's name.
         kernel: &'static str,
@@ -60,21 +60,6 @@ pub enum Mismatch {
         found: u64,
     },
 }
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lane { kernel, accumulator, lane, expected, found } => {
-                write!(f, "{kernel}: accumulator {accumulator}, lane {lane} holds {found:#x} instead of {expected:#x}")
-            }
-            Self::Count { kernel, expected, found } => {
-                write!(f, "{kernel}: {found} iterations or laps were counted instead of {expected}")
-            }
-        }
-    }
-}
-
-impl core::error::Error for Mismatch {}
 
 impl ArithmeticState {
     /// Operands and accumulators drawn from `seed`, the same on every machine. Takes tens of microseconds.
@@ -86,8 +71,8 @@ impl ArithmeticState {
             seeds: [0; RESULTS],
             results: [0; RESULTS],
         };
-        let lap = [0; RESULTS];
-        let mut state = Self { kernel, registers, iterations: 0, gains: [0; MAX_LANES], lap, fault: None };
+        let (gains, lap) = ([0; MAX_LANES], [0; RESULTS]);
+        let mut state = Self { kernel, registers, iterations: 0, gains, lap, fault: None };
         let mut rng = Rng::new(seed);
         kernel.data.draw(&mut rng, kernel.lanes, &mut state.registers.operands);
         for (lane, gain) in state.gains[..kernel.lanes].iter_mut().enumerate() {
@@ -97,24 +82,14 @@ impl ArithmeticState {
         for lane in state.registers.seeds[..kernel.result_bytes()].chunks_exact_mut(size) {
             set_bits(lane, kernel.data.draw_seed(&mut rng));
         }
-        state.draw_lap();
+        let (prediction, mut lap) = (state.prediction(kernel.lap()), state.lap);
+        let lanes = lap.chunks_exact_mut(size).zip(state.seeds().chunks_exact(size));
+        for (lane, (result, seed)) in lanes.enumerate() {
+            set_bits(result, prediction.lane_bits(lane % kernel.lanes, bits(seed)));
+        }
+        state.lap = lap;
         state.reset();
         state
-    }
-
-    /// Predicts the results of a full lap.
-    fn draw_lap(&mut self) {
-        let prediction = self.prediction(self.kernel.lap());
-        let mut lap = [0; RESULTS];
-        let size = self.kernel.vector_bytes();
-        for (results, seeds) in lap.chunks_exact_mut(size).zip(self.seeds().chunks_exact(size)) {
-            let lane_bytes = self.kernel.data.lane_bytes();
-            let lanes = results.chunks_exact_mut(lane_bytes).zip(seeds.chunks_exact(lane_bytes));
-            for (lane, (result, seed)) in lanes.enumerate() {
-                set_bits(result, prediction.lane_bits(lane, bits(seed)));
-            }
-        }
-        self.lap = lap;
     }
 
     /// The kernel of this state.

@@ -62,32 +62,20 @@ impl Blocking {
         Self::deep(tile, DEEPEST, caches)
     }
 
-    /// As deep as the first level allows, at most `most`.
+    /// As deep as the first level allows, at most `most`, in whole stripes, so that each panel begins on a line where the
+    /// first one does.
     fn deep<T: Number>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
-        let known = |bytes: usize, small: usize| if bytes == 0 { small } else { bytes };
-        let (l1d, l2) = (known(caches.l1d, SMALL.l1d), known(caches.l2, SMALL.l2));
-        let panel = most.min(deepest(tile, l1d));
-        Self { panel, rows: 0, columns: 0 }.fitted(tile, l2)
+        let l1d = if caches.l1d == 0 { SMALL.l1d } else { caches.l1d };
+        let stripes = most.min(deepest(tile, l1d)) / tile.rows;
+        Self::of_panel(tile, stripes.max(1) * tile.rows, caches)
     }
 
-    /// The same caches, but panels of this number of columns (at least 1).
-    #[must_use]
-    pub fn with_panel<T: Number>(self, tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
-        let l2 = if caches.l2 == 0 { SMALL.l2 } else { caches.l2 };
-        Self { panel: panel.max(1), ..self }.cut(tile, l2)
-    }
-
-    /// Whole stripes per panel, so that the next begins on a line where this one does.
-    fn fitted<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
-        Self { panel: (self.panel / tile.rows).max(1) * tile.rows, ..self }.cut(tile, l2)
-    }
-
-    /// A quarter of the second level for a block of the left factor: strips of the right factor and tiles of the result
-    /// pass through the same cache, and another VM may use a part.
-    fn cut<T: Number>(self, tile: &Tile<T>, l2: usize) -> Self {
-        let level = self.panel * size_of::<T>();
-        let stripes = (l2 / 4 / level / tile.rows).max(1);
-        Self { panel: self.panel, rows: stripes * tile.rows, columns: MOST_COLUMNS }
+    /// For panels of this number of columns (at least 1). A block of the left factor gets a quarter of the second level:
+    /// strips of the right factor and tiles of the result pass through the same cache, and another VM may use a part.
+    pub fn of_panel<T: Number>(tile: &Tile<T>, panel: usize, caches: Caches) -> Self {
+        let (panel, l2) = (panel.max(1), if caches.l2 == 0 { SMALL.l2 } else { caches.l2 });
+        let stripes = (l2 / 4 / (panel * size_of::<T>()) / tile.rows).max(1);
+        Self { panel, rows: stripes * tile.rows, columns: MOST_COLUMNS }
     }
 }
 

@@ -5,8 +5,6 @@
 //! because there are more threads than cores, the caller's `pause` yields. If a thread panics or gives up, every other
 //! thread returns [`Abandoned`], now and in every later call.
 
-use core::error::Error;
-use core::fmt;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -20,7 +18,16 @@ const PATIENCE: u32 = 256;
 /// No thread works on the problem.
 const IDLE: usize = 0;
 
+/// The phases of a problem, for each of which all threads of its crew meet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    Fill = 1,
+    Work,
+    Check,
+}
+
 /// The threads that work on a problem, and what they do during long waits.
+#[derive(Debug)]
 pub struct Crew {
     threads: usize,
     pause: fn(),
@@ -38,27 +45,9 @@ pub struct Crew {
 /// A thread of the crew has panicked, or the crew was called wrongly: twice under the same number, by more threads than
 /// it has, or for two phases at a time. The state of the problem is undefined, and all its methods return this from now
 /// on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a thread of the crew has stopped, so that the other threads cannot continue; start with a new problem")]
 pub struct Abandoned;
-
-impl fmt::Display for Abandoned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a thread of the crew has stopped, so that the other threads cannot continue; start with a new problem",
-        )
-    }
-}
-
-impl Error for Abandoned {}
-
-impl fmt::Debug for Crew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew")
-            .field("threads", &self.threads)
-            .field("abandoned", &self.is_abandoned())
-            .finish_non_exhaustive()
-    }
-}
 
 impl Crew {
     /// A crew of 1 to [`MOST_THREADS`] threads (other numbers are clamped), which calls `pause` about every ten
@@ -75,7 +64,7 @@ impl Crew {
         }
     }
 
-    /// The number of threads.
+    /// Its threads.
     pub const fn threads(&self) -> usize {
         self.threads
     }
@@ -91,12 +80,12 @@ impl Crew {
     }
 
     /// Does `work` with all threads of the crew, each of which calls this with its own number below
-    /// [`threads`](Self::threads) and the same `phase`, a number above 0. No thread begins before all have arrived and
-    /// one of them has called `before`, and none returns before all have finished.
+    /// [`threads`](Self::threads) and the same phase. No thread begins before all have arrived and one of them has called
+    /// `before`, and none returns before all have finished.
     pub(super) fn together<R>(
         &self,
         thread: usize,
-        phase: usize,
+        phase: Phase,
         before: impl FnOnce(),
         work: impl FnOnce() -> Result<R, Abandoned>,
     ) -> Result<R, Abandoned> {
@@ -146,7 +135,7 @@ impl Crew {
     }
 
     /// Registers a thread for a phase; the returned guard abandons the crew unless it is finished.
-    fn enter(&self, thread: usize, phase: usize) -> Result<Leave<'_>, Abandoned> {
+    fn enter(&self, thread: usize, phase: Phase) -> Result<Leave<'_>, Abandoned> {
         if thread >= self.threads {
             self.abandon();
             return Err(Abandoned);
@@ -157,9 +146,9 @@ impl Crew {
             return Err(Abandoned);
         }
         let leave = Leave { crew: self, thread };
-        let agreed = self.phase.compare_exchange(IDLE, phase, Ordering::AcqRel, Ordering::Acquire);
+        let agreed = self.phase.compare_exchange(IDLE, phase as usize, Ordering::AcqRel, Ordering::Acquire);
         // Dropping `leave` abandons the crew.
-        if agreed.is_ok() || agreed == Err(phase) { Ok(leave) } else { Err(Abandoned) }
+        if agreed.is_ok() || agreed == Err(phase as usize) { Ok(leave) } else { Err(Abandoned) }
     }
 }
 

@@ -4,13 +4,11 @@ use core::ops::Range;
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
-use crate::dense::tile::{BoundTile, FETCHED, Levels, Scratch};
+use crate::dense::tile::{BoundTile, FETCHED, LINE, Levels, Scratch};
 use crate::native::tiles::fetch;
 
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
 /// A left factor in stripes of the tile's rows.
+#[derive(Clone, Copy)]
 pub(super) struct Left<T> {
     /// The first stripe.
     pub(super) first: *const T,
@@ -21,14 +19,6 @@ pub(super) struct Left<T> {
     /// A padded, packed copy of the last stripe, if that has fewer rows than the tile.
     pub(super) edge: Option<*const T>,
 }
-
-impl<T> Clone for Left<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Left<T> {}
 
 /// A product that is subtracted from a result, with the right factor in packed strips of the tile's columns.
 pub(super) struct Update<T: 'static> {

@@ -7,6 +7,7 @@ use core::slice;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A buffer that its owner lends to the threads of a crew while they work, as a pointer.
+#[derive(Debug)]
 pub(super) struct Store<T, S> {
     owner: UnsafeCell<S>,
     first: AtomicPtr<T>,
@@ -41,10 +42,6 @@ impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
         self.first.load(Ordering::Acquire)
     }
 
-    pub(super) fn into_inner(self) -> S {
-        self.owner.into_inner()
-    }
-
     /// The buffer, for exclusive use.
     pub(super) fn get_mut(&mut self) -> &mut [T] {
         self.owner.get_mut()
@@ -52,19 +49,11 @@ impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
 }
 
 /// A matrix in columns that are `step` elements apart.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Grid<T> {
     first: *mut T,
     step: usize,
 }
-
-impl<T> Clone for Grid<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Grid<T> {}
 
 impl<T> Grid<T> {
     /// The matrix that begins at `first`.

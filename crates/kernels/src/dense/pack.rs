@@ -4,15 +4,12 @@ use core::ops::Range;
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
-use crate::dense::tile::{BoundTile, Scratch};
+use crate::dense::tile::{BoundTile, LINE, Scratch};
 use crate::native::tiles::{copy_past_caches, fetch};
 
 /// Stripes that are packed at once: a column of them is long enough for the hardware prefetcher, and the targets are
 /// few enough.
 pub(super) const STRIPES: usize = 8;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Packs stripes of a left factor one after another, each of `height` rows of some columns, the last one padded with
 /// zeros.

@@ -4,12 +4,11 @@
 //! A part of the depth of both factors is packed, then threads take columns of C. A thread that finds none left packs
 //! the next part while the rest finish theirs, and continues with it ([`crate::dense::stages`]).
 
-use core::fmt;
 use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::dense::blocking::Blocking;
-use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::crew::{Abandoned, Crew, Phase};
 use crate::dense::gemm::{Left, Update};
 use crate::dense::grid::{Grid, Store};
 use crate::dense::number::Number;
@@ -111,42 +110,24 @@ pub const SAMPLES: usize = 64;
 /// most one half, a fault of one entry none.
 const VECTORS: usize = 4;
 
-/// The phases of the crew.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Fill = 1,
-    Multiply,
-    Verify,
-}
-
-/// The work of a part of the depth: stripes of A and strips of B to pack, columns of C to compute.
-#[derive(Debug, Default)]
-struct Work {
-    left: Jobs,
-    right: Jobs,
-    columns: Jobs,
-}
-
 /// Two matrices that a crew of threads draws, multiplies and checks.
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
 /// all have done their part. It fails if another thread has given up. Nothing is allocated.
+#[derive(Debug)]
 pub struct Product<T: Number, S> {
     shape: Shape<T>,
     crew: Crew,
     operands: [Store<T, S>; 3],
     workspace: Store<T, S>,
-    work: Work,
+    /// The work of each part of the depth: stripes of A and strips of B to pack, columns of C to compute.
+    left: Jobs,
+    right: Jobs,
+    columns: Jobs,
     places: CrewStages,
     /// The largest scaled error, as the bits of a non-negative number.
     error: AtomicU64,
     wrong_entries: AtomicUsize,
-}
-
-impl<T: Number, S> fmt::Debug for Product<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Product").field("shape", &self.shape).field("crew", &self.crew).finish_non_exhaustive()
-    }
 }
 
 impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
@@ -166,8 +147,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let needed = shape.workspace_len(crew.threads());
         let workspace = Store::new(workspace, needed).map_err(|_| Unfit::Workspace(needed))?;
         let places = CrewStages::new(crew.threads());
-        let (work, error, wrong_entries) = Default::default();
-        Ok(Self { shape, crew, operands, workspace, work, places, error, wrong_entries })
+        let (left, right, columns, error, wrong_entries) = Default::default();
+        Ok(Self { shape, crew, operands, workspace, left, right, columns, places, error, wrong_entries })
     }
 
     /// The shape.
@@ -180,14 +161,9 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         &self.crew
     }
 
-    /// The buffers of A, B and C, and the workspace.
-    pub fn into_buffers(self) -> ([S; 3], S) {
-        (self.operands.map(Store::into_inner), self.workspace.into_inner())
-    }
-
-    /// C.
-    pub fn result_mut(&mut self) -> &mut [T] {
-        self.operands[2].get_mut()
+    /// A, B and C.
+    pub fn operands_mut(&mut self) -> [&mut [T]; 3] {
+        self.operands.each_mut().map(Store::get_mut)
     }
 
     /// Draws A, B and C.
@@ -211,7 +187,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
 
     /// Subtracts the product from C. `look` is called between pieces of work of at most a few milliseconds.
     pub fn multiply(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
-        self.together(thread, Phase::Multiply, || {
+        self.together(thread, Phase::Work, || {
             // SAFETY: all threads are here, and nobody reads packed factors.
             unsafe { self.pack(0) };
             for part in 0..self.shape.depth.div_ceil(self.shape.part()) {
@@ -230,7 +206,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
 
     /// Checks C after one [`multiply`](Self::multiply) of the filled operands, against operands drawn again.
     pub fn verify(&self, thread: usize) -> Result<Verified, Abandoned> {
-        self.together(thread, Phase::Verify, || {
+        self.together(thread, Phase::Check, || {
             let (threads, vectors) = (self.crew.threads(), Grid::new(self.room().at(0, 0), self.shape.depth));
             for row in own(self.shape.depth, thread, threads) {
                 for (vector, value) in self.right_times_signs(row).into_iter().enumerate() {
@@ -266,18 +242,14 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
             if !are_lent {
                 self.crew.abandon();
             }
-            self.restart();
+            for jobs in [&self.left, &self.right, &self.columns] {
+                jobs.restart();
+            }
+            self.places.restart();
             self.error.store(0, Ordering::Relaxed);
             self.wrong_entries.store(0, Ordering::Relaxed);
         };
-        self.crew.together(thread, phase as usize, before, work)
-    }
-
-    fn restart(&self) {
-        for jobs in [&self.work.left, &self.work.right, &self.work.columns] {
-            jobs.restart();
-        }
-        self.places.restart();
+        self.crew.together(thread, phase, before, work)
     }
 
     fn operand(&self, index: usize) -> Grid<T> {
@@ -316,16 +288,16 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let (height, width) = (self.shape.tile.rows(), self.shape.tile.columns());
         let (left, right) = self.packed(part);
         let share = self.share(height, height * pack::STRIPES, height * pack::STRIPES);
-        while let Some(rows) = self.work.left.take(part, 0..self.shape.rows, share) {
+        while let Some(rows) = self.left.take(part, 0..self.shape.rows, share) {
             let target = left.wrapping_add(rows.start * levels.len());
             // SAFETY: each stripe is packed by one thread.
             unsafe { pack::stripes(self.operand(0), rows.clone(), levels.clone(), target, height) };
-            self.work.left.note_done(part, rows.len());
+            self.left.note_done(part, rows.len());
         }
         // A block of the left factor is a quarter of the second-level cache.
         let past_caches = self.shape.packed_len() > 4 * self.shape.blocking.rows * levels.len();
         let share = self.share(width, 16 * width, width);
-        while let Some(columns) = self.work.right.take(part, 0..self.shape.columns, share) {
+        while let Some(columns) = self.right.take(part, 0..self.shape.columns, share) {
             for column in columns.clone().step_by(width) {
                 let strip = column..columns.end.min(column + width);
                 let target = right.wrapping_add(column * levels.len());
@@ -339,13 +311,13 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 }
             }
             settle();
-            self.work.right.note_done(part, columns.len());
+            self.right.note_done(part, columns.len());
         }
     }
 
     /// Whether a part of the depth of both factors is packed.
     fn is_packed(&self, part: usize) -> bool {
-        self.work.left.done(part) == self.shape.rows && self.work.right.done(part) == self.shape.columns
+        self.left.done(part) == self.shape.rows && self.right.done(part) == self.shape.columns
     }
 
     /// Subtracts the product of the packed factors of a part of the depth from C, together with the other threads.
@@ -359,7 +331,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         let share = self.share(tile.columns(), self.shape.blocking.columns.max(LEAST_COLUMNS), LEAST_COLUMNS);
         loop {
             self.places.take(thread);
-            let Some(columns) = self.work.columns.take(part, 0..self.shape.columns, share) else { return Ok(()) };
+            let Some(columns) = self.columns.take(part, 0..self.shape.columns, share) else { return Ok(()) };
             self.places.have(thread, &columns);
             self.crew.wait_until(|| self.places.are_through(part, &columns))?;
             let update = Update {

@@ -88,12 +88,14 @@ fn place_in(counter: u64, stage: usize) -> Option<usize> {
 const PLACE: u64 = u32::MAX as u64;
 
 /// The stage of every thread of a crew. Several share a cache line: each is written a few times in some milliseconds.
+#[derive(Debug)]
 pub(super) struct CrewStages {
     places: [ThreadStage; MOST_THREADS],
     threads: usize,
 }
 
 /// The stage of a thread.
+#[derive(Debug)]
 struct ThreadStage {
     /// The number of finished stages.
     finished: AtomicUsize,

@@ -5,12 +5,10 @@
 //! its columns. A second loop works on single columns, for what is not a product: the narrowest panels, and triangular
 //! systems of one right-hand side.
 
-use core::fmt;
-
 use model::isa::Isa;
 
 use crate::dense::number::Number;
-use crate::features::{Feature, Features};
+use crate::features::{Feature, Features, Needs};
 
 /// The most columns that one elimination subtracts from another at a time.
 pub(crate) const SOURCES: usize = 8;
@@ -34,8 +32,11 @@ pub(crate) type TileBody<T> = unsafe extern "C" fn(
     next: *const T,
 );
 
-/// Bytes that a tile prefetches for each of its columns: two cache lines.
-pub(crate) const FETCHED: usize = 2 * 64;
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Bytes that a tile prefetches for each of its columns.
+pub(crate) const FETCHED: usize = 2 * LINE;
 
 /// A loop over columns, see [`Elimination`]. Returns the largest magnitude that it leaves in the target, except NaN.
 ///
@@ -62,6 +63,7 @@ pub(crate) struct Elimination<T> {
 }
 
 /// One row: the loops of an element type and an instruction set.
+#[derive(Debug)]
 pub struct Tile<T: 'static> {
     /// Unique for its element type: instruction set, rows x columns.
     pub name: &'static str,
@@ -84,6 +86,7 @@ pub struct Tile<T: 'static> {
 /// Products of bf16 with sums in the element type, on a tile of the same shape. Factors are packed as in any product,
 /// but an element holds the bf16 of two steps of the depth, the first one in the lower half; the depth of the loop is
 /// that of the pairs.
+#[derive(Debug)]
 pub(crate) struct Pairs<T: 'static> {
     pub(crate) body: TileBody<T>,
     pub(crate) round: RoundBody<T>,
@@ -94,12 +97,6 @@ pub(crate) struct Pairs<T: 'static> {
 /// # Safety
 /// The CPU must support the features that the tile requires.
 pub(crate) type RoundBody<T> = unsafe fn(first: &[T], second: Option<&[T]>, pairs: &mut [T]);
-
-impl<T> fmt::Debug for Tile<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tile").field(&self.name).finish()
-    }
-}
 
 /// The depth of a product in steps of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +132,19 @@ impl<T: Number> Scratch<T> {
     }
 }
 
+impl<T> Tile<T> {
+    /// A row of one loop, in the element type alone.
+    pub(crate) const fn row(
+        name: &'static str,
+        (isa, requires): Needs,
+        [rows, columns]: [usize; 2],
+        body: TileBody<T>,
+        eliminate: ColumnsBody<T>,
+    ) -> Self {
+        Self { name, isa, requires, rows, columns, body, asking: None, eliminate, pairs: None }
+    }
+}
+
 impl<T: Number> Tile<T> {
     /// The tile ready to run, if `features` and this CPU have all that it requires.
     pub fn bind(&'static self, features: &Features) -> Option<BoundTile<T>> {
@@ -144,37 +154,21 @@ impl<T: Number> Tile<T> {
         })
     }
 
-    /// The address of the machine code of the tile's loop, for disassembly.
-    pub fn code(&self) -> *const u8 {
-        self.body as *const u8
-    }
-
-    /// The address of its loop with prefetches of the left stripe.
-    pub fn asking_code(&self) -> Option<*const u8> {
-        self.asking.map(|body| body as *const u8)
-    }
-
-    /// The address of its loop over pairs of bf16.
-    pub fn pairs_code(&self) -> Option<*const u8> {
-        self.pairs.as_ref().map(|pairs| pairs.body as *const u8)
+    /// The addresses of the machine code, for disassembly: of the loop, of the one with prefetches of the left stripe, and
+    /// of the one over pairs of bf16.
+    pub fn codes(&self) -> [Option<*const u8>; 3] {
+        let pairs = self.pairs.as_ref().map(|pairs| pairs.body);
+        [Some(self.body), self.asking, pairs].map(|body| body.map(|body| body as *const u8))
     }
 }
 
 /// A [`Tile`] on a machine that can run it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct BoundTile<T: 'static> {
     tile: &'static Tile<T>,
     /// The tile's loop for this core.
     body: TileBody<T>,
 }
-
-impl<T> Clone for BoundTile<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for BoundTile<T> {}
 
 impl<T: Number> BoundTile<T> {
     /// The bound row.
@@ -182,13 +176,11 @@ impl<T: Number> BoundTile<T> {
         self.tile
     }
 
-    /// Rows of the tile.
     #[inline]
     pub(crate) const fn rows(self) -> usize {
         self.tile.rows
     }
 
-    /// Columns of the tile.
     #[inline]
     pub(crate) const fn columns(self) -> usize {
         self.tile.columns

@@ -3,7 +3,6 @@
 //! hundred cycles, as long as what is measured. Numbers only grow, so any that is skipped, repeated or invented is
 //! detected.
 
-use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Loads between two calls of `give_up`: tens of microseconds, long compared with any hand-over.
@@ -19,13 +18,16 @@ const STOP: u64 = u64::MAX;
 pub struct HandoffLine(AtomicU64);
 
 /// Why a line did not come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// The asking side has stopped.
+    #[error("there are no more questions")]
     Stopped,
     /// The caller gave up.
+    #[error("the other side does not answer")]
     Silent,
     /// The other side wrote a wrong number.
+    #[error("the line holds {found} instead of {expected}")]
     Wrong {
         /// The expected number.
         expected: u64,
@@ -33,18 +35,6 @@ pub enum Lost {
         found: u64,
     },
 }
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stopped => f.write_str("there are no more questions"),
-            Self::Silent => f.write_str("the other side does not answer"),
-            Self::Wrong { expected, found } => write!(f, "the line holds {found} instead of {expected}"),
-        }
-    }
-}
-
-impl core::error::Error for Lost {}
 
 impl HandoffLine {
     /// Asks `trips` times, each time waiting for the answer, after `made` round trips on this line. `give_up` is called

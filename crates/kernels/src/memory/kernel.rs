@@ -2,7 +2,7 @@
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::features::Feature;
+use crate::features::{Feature, Needs};
 use crate::memory::lines::{Block, CacheLine};
 
 /// The factor of scale and triad: that of STREAM 5.10 (`stream.c`).
@@ -108,14 +108,37 @@ pub const fn is_fp64(op: MemoryOp) -> bool {
 }
 
 impl MemoryKernel {
-    /// Bytes loaded per block.
-    pub const fn bytes_read(&self) -> usize {
-        self.loads.len() * size_of::<Block>()
+    /// A row that loads and stores nothing yet.
+    pub(crate) const fn row(
+        name: &'static str,
+        op: MemoryOp,
+        (isa, requires): Needs,
+        vector_bytes: usize,
+        body: Body,
+    ) -> Self {
+        let (loads, computes): (&[&str], &[&str]) = (&[], &[]);
+        let stride = Stride::Block;
+        Self { name, op, isa, requires, vector_bytes, loads, sum: None, computes, store: None, stride, body }
     }
 
-    /// Bytes stored per block.
-    pub const fn bytes_written(&self) -> usize {
-        if self.store.is_some() { size_of::<Block>() } else { 0 }
+    /// The same row with these instructions.
+    pub(crate) const fn by(
+        self,
+        loads: &'static [&'static str],
+        computes: &'static [&'static str],
+        store: &'static str,
+    ) -> Self {
+        Self { loads, computes, store: Some(store), ..self }
+    }
+
+    /// The same row of a loop that only loads and adds up.
+    pub(crate) const fn summing(self, loads: &'static [&'static str], sum: &'static str) -> Self {
+        Self { loads, sum: Some(sum), ..self }
+    }
+
+    /// The same row of a loop without vectors.
+    pub(crate) const fn of_bytes(self, stride: Stride) -> Self {
+        Self { vector_bytes: 1, stride, ..self }
     }
 
     /// Bytes of eight vectors, the unit of the loops.

@@ -5,8 +5,6 @@
 //! "Hardware store elimination", travisdowns.github.io, 2020), and a line that was skipped, doubled or misplaced is
 //! detected.
 
-use core::fmt;
-
 use crate::memory::lines::CacheLine;
 use crate::rng::{GOLDEN, Rng};
 
@@ -20,7 +18,8 @@ pub struct Pattern {
 }
 
 /// A word that differs from the pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, word {word} holds {found:#x} instead of {expected:#x}")]
 pub struct WrongWord {
     /// The line, from the first one compared.
     pub line: usize,
@@ -31,15 +30,6 @@ pub struct WrongWord {
     /// The actual value.
     pub found: u64,
 }
-
-impl fmt::Display for WrongWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, word, expected, found } = self;
-        write!(f, "line {line}, word {word} holds {found:#x} instead of {expected:#x}")
-    }
-}
-
-impl core::error::Error for WrongWord {}
 
 impl Pattern {
     /// The odd number between two lines, 2^64 divided by the golden ratio: its multiples spread evenly.
@@ -83,7 +73,8 @@ impl Pattern {
         let mut expected = self.words;
         for (line, found) in lines.iter().enumerate() {
             if expected != found.0 {
-                return Err(first_difference(line, &expected, &found.0));
+                let word = (0..CacheLine::WORDS).find(|&word| expected[word] != found.0[word]).unwrap_or(0);
+                return Err(WrongWord { line, word, expected: expected[word], found: found.0[word] });
             }
             expected = expected.map(|word| word.wrapping_add(Self::STEP));
         }
@@ -108,9 +99,4 @@ pub(crate) const fn triangle(count: u64) -> u64 {
     } else {
         count.wrapping_mul(count / 2)
     }
-}
-
-fn first_difference(line: usize, expected: &[u64; CacheLine::WORDS], found: &[u64; CacheLine::WORDS]) -> WrongWord {
-    let word = (0..CacheLine::WORDS).find(|&word| expected[word] != found[word]).unwrap_or(0);
-    WrongWord { line, word, expected: expected[word], found: found[word] }
 }

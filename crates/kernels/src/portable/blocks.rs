@@ -2,10 +2,12 @@
 
 use core::slice;
 
-use model::isa::{Isa, MemoryOp};
+use model::isa::Isa;
+use model::isa::MemoryOp::{self, Copy, Read, Write};
 
 use crate::memory::blocks::content::WORD_BYTES;
-use crate::memory::blocks::kernel::{BlockKernel, Blocks, Sequence, State};
+use crate::memory::blocks::kernel::Sequence::{Ascending, Random};
+use crate::memory::blocks::kernel::{BlockKernel, Blocks, Moves, State};
 
 /// The two orders, as parameters of a function.
 const ASCENDING: bool = false;
@@ -91,10 +93,7 @@ unsafe extern "C" fn increment<const ORDER: bool>(state: &mut State, count: u64,
 ///
 /// # Safety
 /// Nothing is required; the signature is that of the other bodies.
-#[cfg_attr(
-    all(target_arch = "x86_64", target_os = "linux"),
-    expect(dead_code, reason = "x86_64 has a folder of its own")
-)]
+#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
 pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, _: *const u64, _: *mut u64) {
     state.word_sum = 0;
     for _ in 0..count {
@@ -107,10 +106,7 @@ pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, _: *
 ///
 /// # Safety
 /// Nothing is required; the signature is that of the other bodies.
-#[cfg_attr(
-    all(target_arch = "x86_64", target_os = "linux"),
-    expect(dead_code, reason = "x86_64 has a folder of its own")
-)]
+#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
 pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, _: *const u64, _: *mut u64) {
     state.word_sum = 0;
     for _ in 0..count {
@@ -120,59 +116,28 @@ pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, _: *
 }
 
 pub(super) static KERNELS: &[BlockKernel] = &[
-    BlockKernel {
-        name: "blocks/read/ascending/portable",
-        sequence: Sequence::Ascending,
-        body: read::<ASCENDING>,
-        ..READ_RANDOM
-    },
-    READ_RANDOM,
-    BlockKernel {
-        name: "blocks/write/ascending/portable",
-        sequence: Sequence::Ascending,
-        body: write::<ASCENDING>,
-        ..WRITE_RANDOM
-    },
-    WRITE_RANDOM,
-    BlockKernel {
-        name: "blocks/copy/ascending/portable",
-        sequence: Sequence::Ascending,
-        body: copy::<ASCENDING>,
-        ..COPY_RANDOM
-    },
-    COPY_RANDOM,
-    BlockKernel {
-        name: "blocks/increment/random/portable",
-        op: MemoryOp::Increment,
-        body: increment::<RANDOM>,
-        ..COPY_RANDOM
-    },
+    INCREMENT.row("blocks/read/ascending/portable", Read, Ascending, LOADS, read::<ASCENDING>),
+    INCREMENT.row("blocks/read/random/portable", Read, Random, LOADS, read::<RANDOM>),
+    INCREMENT.row("blocks/write/ascending/portable", Write, Ascending, STORES, write::<ASCENDING>),
+    INCREMENT.row("blocks/write/random/portable", Write, Random, STORES, write::<RANDOM>),
+    INCREMENT.row("blocks/copy/ascending/portable", Copy, Ascending, BOTH, copy::<ASCENDING>),
+    INCREMENT.row("blocks/copy/random/portable", Copy, Random, BOTH, copy::<RANDOM>),
+    INCREMENT,
 ];
 
-const READ_RANDOM: BlockKernel = BlockKernel {
-    name: "blocks/read/random/portable",
-    op: MemoryOp::Read,
-    sequence: Sequence::Random,
+const LOADS: Moves = (Some("portable"), None);
+const STORES: Moves = (None, Some("portable"));
+const BOTH: Moves = (Some("portable"), Some("portable"));
+
+const INCREMENT: BlockKernel = BlockKernel {
+    name: "blocks/increment/random/portable",
+    op: MemoryOp::Increment,
+    sequence: Random,
     blocks: Blocks::Any,
     isa: Isa::Scalar,
     requires: &[],
     vector_bytes: WORD_BYTES,
-    load: Some("portable"),
-    store: None,
-    body: read::<RANDOM>,
-};
-const WRITE_RANDOM: BlockKernel = BlockKernel {
-    name: "blocks/write/random/portable",
-    op: MemoryOp::Write,
-    load: None,
-    store: Some("portable"),
-    body: write::<RANDOM>,
-    ..READ_RANDOM
-};
-const COPY_RANDOM: BlockKernel = BlockKernel {
-    name: "blocks/copy/random/portable",
-    op: MemoryOp::Copy,
-    store: Some("portable"),
-    body: copy::<RANDOM>,
-    ..READ_RANDOM
+    load: BOTH.0,
+    store: BOTH.1,
+    body: increment::<RANDOM>,
 };

@@ -1,9 +1,5 @@
 //! The clock chains in plain Rust; `black_box` keeps the compiler from folding them, at the price of moves between the
 //! steps.
-#![cfg_attr(
-    all(target_arch = "x86_64", target_os = "linux"),
-    expect(dead_code, reason = "x86_64 has a folder of its own")
-)]
 
 use core::hint::black_box;
 

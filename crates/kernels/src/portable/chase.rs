@@ -1,8 +1,4 @@
 //! The pointer chase in plain Rust.
-#![cfg_attr(
-    all(target_arch = "x86_64", target_os = "linux"),
-    expect(dead_code, reason = "x86_64 has a folder of its own")
-)]
 
 use crate::memory::chase::body::{ChainPlaces, steps_per_round};
 use crate::memory::lines::CacheLine;

@@ -7,7 +7,7 @@ use core::slice;
 
 use model::isa::{Isa, MemoryOp};
 
-use crate::memory::kernel::{Job, MemoryKernel, Stride, UPDATE_STEP, combined};
+use crate::memory::kernel::{Body, Job, MemoryKernel, Stride, UPDATE_STEP, combined};
 use crate::memory::lines::{Block, CacheLine};
 
 /// The lines of a source of the job.
@@ -34,7 +34,7 @@ const fn moved(job: &Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
+/// As for [`Body`].
 unsafe extern "C" fn read(job: &mut Job) -> u64 {
     let mut sum = 0_u64;
     for _ in 0..job.passes {
@@ -49,7 +49,7 @@ unsafe extern "C" fn read(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
+/// As for [`Body`].
 unsafe extern "C" fn write(job: &mut Job) -> u64 {
     // As many lines as eight vectors of this row have, by which the operand advances.
     let mut line = job.vectors[0];
@@ -66,7 +66,7 @@ unsafe extern "C" fn write(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
+/// As for [`Body`].
 unsafe extern "C" fn update(job: &mut Job) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -78,7 +78,7 @@ unsafe extern "C" fn update(job: &mut Job) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body), of a job with one source.
+/// As for [`Body`], of a job with one source.
 unsafe fn from_one(job: &Job, op: MemoryOp) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -91,7 +91,7 @@ unsafe fn from_one(job: &Job, op: MemoryOp) -> u64 {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body), of a job with two sources.
+/// As for [`Body`], of a job with two sources.
 unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
     for _ in 0..job.passes {
         // SAFETY: the caller's promise.
@@ -107,7 +107,7 @@ unsafe fn from_two(job: &Job, op: MemoryOp) -> u64 {
 macro_rules! combining {
     ($($name:ident: $from:ident $op:ident;)+) => {$(
         /// # Safety
-        /// As for [`Body`](crate::memory::kernel::Body).
+        /// As for [`Body`].
         unsafe extern "C" fn $name(job: &mut Job) -> u64 {
             // SAFETY: the caller's promise.
             unsafe { $from(job, MemoryOp::$op) }
@@ -123,7 +123,7 @@ combining! {
 }
 
 /// # Safety
-/// As for [`Body`](crate::memory::kernel::Body).
+/// As for [`Body`].
 unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     let (target, source) = (job.target.cast::<u8>(), job.sources[0].cast::<u8>());
     for _ in 0..job.passes {
@@ -136,57 +136,22 @@ unsafe extern "C" fn byte_loop(job: &mut Job) -> u64 {
     moved(job)
 }
 
-pub(super) const READ_SCALAR: MemoryKernel = MemoryKernel {
-    name: "read/scalar/portable",
-    op: MemoryOp::Read,
-    isa: Isa::Scalar,
-    requires: &[],
-    vector_bytes: 8,
-    loads: &["portable"],
-    sum: Some("portable"),
-    computes: &[],
-    store: None,
-    stride: Stride::Block,
-    body: read,
-};
-pub(super) const WRITE_SCALAR: MemoryKernel = MemoryKernel {
-    name: "write/scalar/portable",
-    op: MemoryOp::Write,
-    loads: &[],
-    sum: None,
-    store: Some("portable"),
-    body: write,
-    ..READ_SCALAR
-};
-pub(super) const UPDATE_SCALAR: MemoryKernel = MemoryKernel {
-    name: "update/scalar/portable",
-    op: MemoryOp::Update,
-    sum: None,
-    store: Some("portable"),
-    body: update,
-    ..READ_SCALAR
-};
-pub(super) const COPY_SCALAR: MemoryKernel =
-    MemoryKernel { name: "copy/scalar/portable", op: MemoryOp::Copy, body: copy, ..UPDATE_SCALAR };
-/// `b = s * c`.
-pub(super) const SCALE_SCALAR: MemoryKernel =
-    MemoryKernel { name: "scale/scalar/portable", op: MemoryOp::Scale, body: scale, ..COPY_SCALAR };
-/// `a = b + c`.
-pub(super) const ADD_SCALAR: MemoryKernel = MemoryKernel {
-    name: "add/scalar/portable",
-    op: MemoryOp::Add,
-    loads: &["portable", "portable"],
-    body: add,
-    ..COPY_SCALAR
-};
-/// `a = b + s * c`.
-pub(super) const TRIAD_SCALAR: MemoryKernel =
-    MemoryKernel { name: "triad/scalar/portable", op: MemoryOp::Triad, body: triad, ..ADD_SCALAR };
-pub(super) const BYTE_LOOP: MemoryKernel = MemoryKernel {
-    name: "byte_loop/scalar/portable",
-    op: MemoryOp::ByteLoop,
-    vector_bytes: 1,
-    stride: Stride::Byte,
-    body: byte_loop,
-    ..COPY_SCALAR
-};
+/// The rows; the compiler chooses the instructions.
+pub(super) static KERNELS: &[MemoryKernel] = &[
+    row("read/scalar/portable", MemoryOp::Read, read).summing(&[PORTABLE], PORTABLE),
+    row("write/scalar/portable", MemoryOp::Write, write).by(&[], &[], PORTABLE),
+    row("copy/scalar/portable", MemoryOp::Copy, copy).by(&[PORTABLE], &[], PORTABLE),
+    row("update/scalar/portable", MemoryOp::Update, update).by(&[PORTABLE], &[], PORTABLE),
+    row("scale/scalar/portable", MemoryOp::Scale, scale).by(&[PORTABLE], &[], PORTABLE),
+    row("add/scalar/portable", MemoryOp::Add, add).by(&[PORTABLE, PORTABLE], &[], PORTABLE),
+    row("triad/scalar/portable", MemoryOp::Triad, triad).by(&[PORTABLE, PORTABLE], &[], PORTABLE),
+    row("byte_loop/scalar/portable", MemoryOp::ByteLoop, byte_loop)
+        .by(&[PORTABLE], &[], PORTABLE)
+        .of_bytes(Stride::Byte),
+];
+
+const PORTABLE: &str = "portable";
+
+const fn row(name: &'static str, op: MemoryOp, body: Body) -> MemoryKernel {
+    MemoryKernel::row(name, op, (Isa::Scalar, &[]), 8, body)
+}

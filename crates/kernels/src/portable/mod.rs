@@ -3,9 +3,12 @@
 //! `scalar`.
 
 pub(crate) mod blocks;
+#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
 pub(crate) mod chain;
+#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
 pub(crate) mod chase;
 mod dot;
+#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
 pub(crate) mod features;
 mod fma;
 mod memory;
@@ -16,7 +19,8 @@ use model::isa::{CpuOp, Element, Isa};
 
 use crate::arithmetic::data::{Data, Range, Shape};
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Needs};
+use crate::arithmetic::kernel::Kernel;
+use crate::features::Needs;
 use crate::memory::blocks::kernel::BlockKernel;
 use crate::memory::kernel::MemoryKernel;
 
@@ -77,13 +81,4 @@ const fn plain(element: Element, types: &'static str, data: Data) -> Kernel {
 }
 
 /// The portable rows of [`memory::MEMORY_KERNELS`](crate::memory::MEMORY_KERNELS).
-pub static MEMORY_KERNELS: &[MemoryKernel] = &[
-    memory::READ_SCALAR,
-    memory::WRITE_SCALAR,
-    memory::COPY_SCALAR,
-    memory::UPDATE_SCALAR,
-    memory::SCALE_SCALAR,
-    memory::ADD_SCALAR,
-    memory::TRIAD_SCALAR,
-    memory::BYTE_LOOP,
-];
+pub static MEMORY_KERNELS: &[MemoryKernel] = memory::KERNELS;

@@ -19,17 +19,7 @@ pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
 pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
 
 const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
-    Tile {
-        name: "scalar/4x4",
-        isa: Isa::Scalar,
-        requires: &[],
-        rows: ROWS,
-        columns: COLUMNS,
-        body,
-        asking: None,
-        eliminate,
-        pairs: None,
-    }
+    Tile::row("scalar/4x4", (Isa::Scalar, &[]), [ROWS, COLUMNS], body, eliminate)
 }
 
 /// The tiles of fp64 that need no instruction set.

@@ -8,11 +8,13 @@
 use core::arch::naked_asm;
 use core::mem::offset_of;
 
-use model::isa::{Isa, MemoryOp};
+use model::isa::Isa;
+use model::isa::MemoryOp::{self, Copy, Read, Write};
 
 use crate::features::Feature;
 use crate::memory::blocks::content::WORD_BYTES;
-use crate::memory::blocks::kernel::{BlockKernel, Blocks, Sequence, State, multiplier};
+use crate::memory::blocks::kernel::Sequence::{Ascending, Random};
+use crate::memory::blocks::kernel::{BlockKernel, Blocks, State, multiplier};
 
 /// The scramble of a counter: the text of `State::scrambled`.
 macro_rules! scrambled {
@@ -373,25 +375,11 @@ pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, sour
     )
 }
 
-/// Mnemonics of loads and stores.
-type Moves = (Option<&'static str>, Option<&'static str>);
-
-/// Of the loops for single words, then of the vector loops, widest first.
-const READS: [Moves; 4] = [(Some("add"), None), (Some("vpaddq"), None), (Some("vpaddq"), None), (Some("movdqu"), None)];
-const WRITES: [Moves; 4] =
-    [(None, Some("mov")), (None, Some("vmovdqu64")), (None, Some("vmovdqu")), (None, Some("movdqu"))];
-const COPIES: [Moves; 4] = [
-    (Some("mov"), Some("mov")),
-    (Some("vmovdqu64"), Some("vmovdqu64")),
-    (Some("vmovdqu"), Some("vmovdqu")),
-    (Some("movdqu"), Some("movdqu")),
-];
-
 /// The increment of single words at random, and what the rows of single words have in common.
 const INCREMENT: BlockKernel = BlockKernel {
     name: "blocks/increment/random/words",
     op: MemoryOp::Increment,
-    sequence: Sequence::Random,
+    sequence: Random,
     blocks: Blocks::Word,
     isa: Isa::Scalar,
     requires: &[],
@@ -406,46 +394,37 @@ const AVX512: BlockKernel =
 const AVX2: BlockKernel = BlockKernel { isa: Isa::Avx2, requires: &[Feature::Avx2], vector_bytes: 32, ..AVX512 };
 const SSE2: BlockKernel = BlockKernel { isa: Isa::Sse2, requires: &[Feature::Sse2], vector_bytes: 16, ..AVX512 };
 
-/// The rows of an operation in an order: single words, then the widest first.
-macro_rules! table {
-    ($($op:ident $op_name:literal $sequence:ident $sequence_name:literal by $moves:ident:
-       $words:ident, $avx512:ident, $avx2:ident, $sse2:ident;)*) => {
-        &[
-            $(
-                table!($op $op_name $sequence $sequence_name "words", $moves[0], $words, INCREMENT),
-                table!($op $op_name $sequence $sequence_name "avx512", $moves[1], $avx512, AVX512),
-                table!($op $op_name $sequence $sequence_name "avx2", $moves[2], $avx2, AVX2),
-                table!($op $op_name $sequence $sequence_name "sse2", $moves[3], $sse2, SSE2),
-            )*
-            INCREMENT,
-        ]
-    };
-    ($op:ident $op_name:literal $sequence:ident $sequence_name:literal $by:literal, $moves:expr, $body:ident,
-     $common:ident) => {
-        BlockKernel {
-            name: concat!("blocks/", $op_name, "/", $sequence_name, "/", $by),
-            op: MemoryOp::$op,
-            sequence: Sequence::$sequence,
-            load: $moves.0,
-            store: $moves.1,
-            body: $body,
-            ..$common
-        }
-    };
-}
-
 /// Rows by operation and order; within these, single words first, then widest.
-pub(crate) static KERNELS: &[BlockKernel] = table! {
-    Read "read" Ascending "ascending" by READS:
-        read_ascending_words, read_ascending_avx512, read_ascending_avx2, read_ascending_sse2;
-    Read "read" Random "random" by READS:
-        read_random_words, read_random_avx512, read_random_avx2, read_random_sse2;
-    Write "write" Ascending "ascending" by WRITES:
-        write_ascending_words, write_ascending_avx512, write_ascending_avx2, write_ascending_sse2;
-    Write "write" Random "random" by WRITES:
-        write_random_words, write_random_avx512, write_random_avx2, write_random_sse2;
-    Copy "copy" Ascending "ascending" by COPIES:
-        copy_ascending_words, copy_ascending_avx512, copy_ascending_avx2, copy_ascending_sse2;
-    Copy "copy" Random "random" by COPIES:
-        copy_random_words, copy_random_avx512, copy_random_avx2, copy_random_sse2;
-};
+pub(crate) static KERNELS: &[BlockKernel] = &[
+    INCREMENT.row("blocks/read/ascending/words", Read, Ascending, (Some("add"), None), read_ascending_words),
+    AVX512.row("blocks/read/ascending/avx512", Read, Ascending, (Some("vpaddq"), None), read_ascending_avx512),
+    AVX2.row("blocks/read/ascending/avx2", Read, Ascending, (Some("vpaddq"), None), read_ascending_avx2),
+    SSE2.row("blocks/read/ascending/sse2", Read, Ascending, (Some("movdqu"), None), read_ascending_sse2),
+    INCREMENT.row("blocks/read/random/words", Read, Random, (Some("add"), None), read_random_words),
+    AVX512.row("blocks/read/random/avx512", Read, Random, (Some("vpaddq"), None), read_random_avx512),
+    AVX2.row("blocks/read/random/avx2", Read, Random, (Some("vpaddq"), None), read_random_avx2),
+    SSE2.row("blocks/read/random/sse2", Read, Random, (Some("movdqu"), None), read_random_sse2),
+    INCREMENT.row("blocks/write/ascending/words", Write, Ascending, (None, Some("mov")), write_ascending_words),
+    AVX512.row("blocks/write/ascending/avx512", Write, Ascending, (None, Some("vmovdqu64")), write_ascending_avx512),
+    AVX2.row("blocks/write/ascending/avx2", Write, Ascending, (None, Some("vmovdqu")), write_ascending_avx2),
+    SSE2.row("blocks/write/ascending/sse2", Write, Ascending, (None, Some("movdqu")), write_ascending_sse2),
+    INCREMENT.row("blocks/write/random/words", Write, Random, (None, Some("mov")), write_random_words),
+    AVX512.row("blocks/write/random/avx512", Write, Random, (None, Some("vmovdqu64")), write_random_avx512),
+    AVX2.row("blocks/write/random/avx2", Write, Random, (None, Some("vmovdqu")), write_random_avx2),
+    SSE2.row("blocks/write/random/sse2", Write, Random, (None, Some("movdqu")), write_random_sse2),
+    INCREMENT.row("blocks/copy/ascending/words", Copy, Ascending, (Some("mov"), Some("mov")), copy_ascending_words),
+    AVX512.row(
+        "blocks/copy/ascending/avx512",
+        Copy,
+        Ascending,
+        (Some("vmovdqu64"), Some("vmovdqu64")),
+        copy_ascending_avx512,
+    ),
+    AVX2.row("blocks/copy/ascending/avx2", Copy, Ascending, (Some("vmovdqu"), Some("vmovdqu")), copy_ascending_avx2),
+    SSE2.row("blocks/copy/ascending/sse2", Copy, Ascending, (Some("movdqu"), Some("movdqu")), copy_ascending_sse2),
+    INCREMENT.row("blocks/copy/random/words", Copy, Random, (Some("mov"), Some("mov")), copy_random_words),
+    AVX512.row("blocks/copy/random/avx512", Copy, Random, (Some("vmovdqu64"), Some("vmovdqu64")), copy_random_avx512),
+    AVX2.row("blocks/copy/random/avx2", Copy, Random, (Some("vmovdqu"), Some("vmovdqu")), copy_random_avx2),
+    SSE2.row("blocks/copy/random/sse2", Copy, Random, (Some("movdqu"), Some("movdqu")), copy_random_sse2),
+    INCREMENT,
+];

@@ -26,8 +26,8 @@ use model::isa::{CpuOp, Element, Isa};
 
 use crate::arithmetic::data::{Data, Range, Shape};
 use crate::arithmetic::float::Float;
-use crate::arithmetic::kernel::{Kernel, Needs};
-use crate::features::Feature;
+use crate::arithmetic::kernel::Kernel;
+use crate::features::{Feature, Needs};
 
 pub(crate) use blocks::KERNELS as BLOCK_KERNELS;
 pub(crate) use memory::KERNELS as MEMORY_KERNELS;

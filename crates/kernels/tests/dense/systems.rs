@@ -3,9 +3,7 @@
 use std::thread::ScopedJoinHandle;
 
 use crate::support::{Setting, crewed, every_tile, naive, solver, solver_of};
-use kernels::dense::{
-    Abandoned, Blocking, Caches, Checked, Crew, Diagonal, Problem, Real, Solver, Unfit, check, padded,
-};
+use kernels::dense::{Abandoned, Checked, Crew, Problem, Real, Solver, Unfit, check, padded};
 use kernels::features::Features;
 
 fn fill_and_solve<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<(), Abandoned> {
@@ -13,9 +11,14 @@ fn fill_and_solve<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<
     solver.factor_and_solve(thread, &mut || {})
 }
 
-fn fill_solve_and_check<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<Checked, Abandoned> {
-    fill_and_solve(solver, thread)?;
+fn solve_and_check<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<Checked, Abandoned> {
+    solver.factor_and_solve(thread, &mut || {})?;
     solver.check(thread)
+}
+
+fn fill_solve_and_check<T: Real>(solver: &Solver<T, Vec<T>>, thread: usize) -> Result<Checked, Abandoned> {
+    solver.fill(thread)?;
+    solve_and_check(solver, thread)
 }
 
 /// Solves and checks; returns the bits of the solution.
@@ -33,7 +36,7 @@ fn solved<T: Real>(setting: Setting<T>) -> (Vec<u64>, f64) {
 #[test]
 fn every_small_order_is_solved_to_the_same_bits_by_any_number_of_threads() {
     for tile in every_tile::<f64>() {
-        for n in (1..=300).filter(|n| *n < 60 || n % 7 == 0 || n % 24 < 2) {
+        for n in (1..=300).filter(|n| *n < 52 || n % 24 < 2) {
             let setting = Setting { n, lda: n + n % 3, panel: [None, Some(1 + n % 50)][n % 2], ..Setting::new(tile) };
             let alone = solved(setting);
             let together = solved(Setting { threads: [2, 3, 5][n % 3], ..setting });
@@ -99,11 +102,12 @@ fn padding_between_columns_is_kept() {
 fn a_planted_fault_fails_the_residual() {
     for tile in every_tile::<f64>() {
         for n in [1, 2, 50, 300] {
-            let solver = solver(Setting { n, lda: n, threads: 2, ..Setting::new(tile) });
-            solver.plant_fault();
-            let wrong = crewed(&solver, fill_solve_and_check)[0].unwrap();
+            let mut solver = solver(Setting { n, lda: n, threads: 2, ..Setting::new(tile) });
+            crewed(&solver, Solver::fill);
+            solver.matrix_mut()[n / 3 * n + n / 2] = 1.0;
+            let wrong = crewed(&solver, solve_and_check)[0].unwrap();
             assert!(!wrong.passes(), "{n}: {wrong:?}");
-            assert!(crewed(&solver, fill_solve_and_check)[0].unwrap().passes(), "the fault is planted once");
+            assert!(crewed(&solver, fill_solve_and_check)[0].unwrap().passes(), "{n}: filled again");
         }
     }
 }
@@ -129,10 +133,7 @@ fn a_singular_matrix_is_reported_with_its_first_column_without_a_pivot() {
             let mut solver = solver(Setting { n, lda: n, threads: 2, panel: Some(32), ..Setting::new(tile) });
             crewed(&solver, Solver::fill);
             solver.matrix_mut()[zero * n..][..n].fill(0.0);
-            let outcome = crewed(&solver, |solver, thread| {
-                solver.factor_and_solve(thread, &mut || {})?;
-                solver.check(thread)
-            });
+            let outcome = crewed(&solver, solve_and_check);
             assert_eq!(solver.singular(), Some(zero), "{n}");
             assert!(!outcome[0].unwrap().passes());
         }
@@ -222,20 +223,6 @@ fn a_problem_that_does_not_fit_is_refused() {
     let huge = Problem { n: usize::MAX / 2, lda: usize::MAX / 2, ..problem };
     assert_eq!((new(huge, matrix, work), huge.matrix_len()), (Unfit::Order, None));
     assert!(solver_of(problem, 2).factor_and_solve(2, &mut || {}).is_err());
-}
-
-#[test]
-fn the_workspace_is_small_compared_with_the_matrix() {
-    for tile in every_tile::<f64>() {
-        for (n, threads) in [(1000, 1), (2000, 2), (10_000, 2), (10_000, 16), (20_000, 2), (20_000, 64), (45_000, 128)]
-        {
-            let caches = Caches { l1d: 48 << 10, l2: 2 << 20 };
-            let blocking = Blocking::new(tile.tile(), n, caches);
-            let problem = Problem { n, lda: padded::<f64>(n), seed: 1, diagonal: Diagonal::Drawn, tile, blocking };
-            let bytes = 8 * problem.workspace_len(threads);
-            assert!(bytes <= (8 * n * n / 20).max(64 << 20), "{n}, {threads} threads: {bytes}");
-        }
-    }
 }
 
 #[test]

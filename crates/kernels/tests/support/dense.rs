@@ -27,8 +27,8 @@ impl<T: Real> Setting<T> {
     pub(crate) fn problem(self) -> Problem<T> {
         let Self { n, lda, seed, diagonal, tile, panel, .. } = self;
         let caches = Caches { l1d: 8 << 10, l2: 64 << 10 };
-        let blocking = Blocking::new(tile.tile(), n, caches);
-        let blocking = panel.map_or(blocking, |panel| blocking.with_panel(tile.tile(), panel, caches));
+        let derived = || Blocking::new(tile.tile(), n, caches);
+        let blocking = panel.map_or_else(derived, |panel| Blocking::of_panel(tile.tile(), panel, caches));
         Problem { n, lda, seed, diagonal, tile, blocking }
     }
 }

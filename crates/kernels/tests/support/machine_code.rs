@@ -175,7 +175,7 @@ pub(crate) fn check_paced(kernel: &Kernel, code: &[u8], address: u64, additions:
 }
 
 /// The loop does what the row declares, where and as it declares it.
-fn declared(kernel: &Kernel, code: &Code) -> Result<(), String> {
+pub(crate) fn declared(kernel: &Kernel, code: &Code) -> Result<(), String> {
     work(kernel, code)?;
     places(kernel, code)?;
     products(kernel, code)?;

@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt;
 
 use libloading::os::unix;
 
@@ -32,24 +31,17 @@ pub static LIBRARIES: &[Library] = &[
 ];
 
 /// Why a library cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// The loader does not find or accept it, with its message.
+    #[error("it cannot be loaded ({0})")]
     NotLoaded(String),
     /// It lacks this function.
+    #[error("it has no {0}")]
     Lacks(&'static str),
     /// Its integers have 64 bits: it would read beyond ours.
+    #[error("it was built for integers of 64 bits, and is called with 32")]
     WideIntegers,
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLoaded(said) => write!(f, "it cannot be loaded ({said})"),
-            Self::Lacks(function) => write!(f, "it has no {function}"),
-            Self::WideIntegers => f.write_str("it was built for integers of 64 bits, and is called with 32"),
-        }
-    }
 }
 
 /// A loaded library. It is never unloaded: its threads do not survive that.

@@ -398,15 +398,22 @@ struct Controls {
     came_nanoseconds: Option<u64>,
 }
 
-/// Reads control messages. Each is its length, header included, in a word, then level and type in one, then its data,
-/// padded to whole words (`cmsg(3)`).
-fn read_controls(mut words: &[u64]) -> Controls {
+/// The control messages in these words, each with its level and type, and its data. A message is its length, header
+/// included, in a word, then level and type in one, then its data, padded to whole words (`cmsg(3)`).
+pub(super) fn control_messages(mut words: &[u64]) -> impl Iterator<Item = ([i32; 2], &[u64])> {
     const HEADER_WORDS: usize = 2;
-    let mut controls = Controls::default();
-    while let [length, kind, rest @ ..] = words {
+    std::iter::from_fn(move || {
+        let [length, kind, rest @ ..] = words else { return None };
         let length = usize::try_from(*length).unwrap_or(usize::MAX).div_ceil(size_of::<u64>());
-        let data = rest.get(..length.saturating_sub(HEADER_WORDS)).unwrap_or_default();
-        match (halves(*kind), data) {
+        words = words.get(length.max(HEADER_WORDS)..).unwrap_or_default();
+        Some((halves(*kind), rest.get(..length.saturating_sub(HEADER_WORDS)).unwrap_or_default()))
+    })
+}
+
+fn read_controls(words: &[u64]) -> Controls {
+    let mut controls = Controls::default();
+    for message in control_messages(words) {
+        match message {
             // An `int`: the first half of the word.
             ([libc::SOL_UDP, libc::UDP_GRO], [word, ..]) => {
                 controls.segment = usize::try_from(halves(*word)[0]).ok().filter(|bytes| *bytes > 0);
@@ -418,13 +425,12 @@ fn read_controls(mut words: &[u64]) -> Controls {
             }
             _ => {}
         }
-        words = words.get(length.max(HEADER_WORDS)..).unwrap_or_default();
     }
     controls
 }
 
 /// The two numbers in a word, in the order of memory.
-fn halves(word: u64) -> [i32; 2] {
+pub(super) fn halves(word: u64) -> [i32; 2] {
     let bytes = word.to_ne_bytes();
     let half = |at: usize| i32::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte]));
     [half(0), half(4)]

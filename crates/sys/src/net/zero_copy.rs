@@ -4,11 +4,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use super::datagrams::{control_messages, halves};
 use crate::calls::{outcome, set_socket_option};
 use crate::memory::pages::Pages;
 
@@ -231,41 +232,20 @@ fn next_notice(socket: RawFd) -> io::Result<Option<Notice>> {
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the message and the control buffer that it points to are live and writable, and its length is right.
     outcome(unsafe { libc::recvmsg(socket, &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) })?;
-    // SAFETY: the kernel has filled in the message, whose control buffer is aligned for a header and still live.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    while !header.is_null() {
-        // SAFETY: a header that these macros return lies whole within the control buffer.
-        let found = unsafe { header.read() };
-        if matches!(
-            (found.cmsg_level, found.cmsg_type),
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
-        ) && let Some(notice) = notice_of(header, found.cmsg_len as usize)
-        {
-            return Ok(Some(notice));
-        }
-        // SAFETY: as above; it returns null at the end.
-        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
-    }
-    Ok(None)
+    let written = (message.msg_controllen as usize / size_of::<u64>()).min(CONTROL_WORDS);
+    Ok(control_messages(&control[..written]).find_map(|(kind, data)| match kind {
+        [libc::SOL_IP, libc::IP_RECVERR] | [libc::SOL_IPV6, libc::IPV6_RECVERR] => notice_of(data),
+        _ => None,
+    }))
 }
 
-/// The report in this control message of `length` bytes, if it is one.
-fn notice_of(header: *const libc::cmsghdr, length: usize) -> Option<Notice> {
-    let mut error = MaybeUninit::<libc::sock_extended_err>::uninit();
-    let payload = u32::try_from(size_of::<libc::sock_extended_err>()).ok()?;
-    // SAFETY: only arithmetic: the length of a control message with this payload.
-    let needed = unsafe { libc::CMSG_LEN(payload) } as usize;
-    if length < needed {
-        return None;
-    }
-    // SAFETY: the control message is long enough for the error behind its header, and is read byte by byte.
-    let error = unsafe {
-        let from = libc::CMSG_DATA(header);
-        std::ptr::copy_nonoverlapping(from, error.as_mut_ptr().cast::<u8>(), size_of::<libc::sock_extended_err>());
-        error.assume_init()
-    };
-    let ours = error.ee_origin == ORIGIN_ZEROCOPY && error.ee_errno == 0;
-    ours.then_some(Notice { from: error.ee_info, to: error.ee_data, copied: error.ee_code & COPIED != 0 })
+/// The report in a `sock_extended_err` (`linux/errqueue.h`), if it is one: a number, then origin, type and code in a byte
+/// each, then two numbers.
+fn notice_of(data: &[u64]) -> Option<Notice> {
+    let [first, range, ..] = data else { return None };
+    let [errno @ .., origin, _, code, _] = first.to_ne_bytes();
+    let [from, to] = halves(*range).map(i32::cast_unsigned);
+    (errno == [0; 4] && origin == ORIGIN_ZEROCOPY).then_some(Notice { from, to, copied: code & COPIED != 0 })
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
 use std::time::Duration;
 
-use super::ring::Operation;
+use super::request::Request;
 use super::setup;
 use crate::calls::outcome;
 
@@ -78,8 +79,8 @@ impl Aio {
 
     /// Queues a request; the kernel sees it with the next [`Aio::submit`].
     #[inline]
-    pub(super) fn push(&mut self, operation: &Operation) {
-        let Operation { token, write, offset, address, bytes } = *operation;
+    pub(super) fn push(&mut self, request: &Request, address: NonNull<u8>) {
+        let Request { token, write, offset, bytes, .. } = *request;
         self.pushed.push(ControlBlock {
             data: token.into(),
             opcode: if write { PWRITE } else { PREAD },
@@ -220,7 +221,7 @@ fn set_up(depth: u32) -> io::Result<u64> {
     let mut context = 0_u64;
     // SAFETY: the answer is a live, writable number, zero before the call as it must be.
     let answer = unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut context) };
-    if answer < 0 { Err(setup::explain_aio(&io::Error::last_os_error())) } else { Ok(context) }
+    if answer < 0 { Err(setup::explain("libaio", &io::Error::last_os_error())) } else { Ok(context) }
 }
 
 fn tear_down(context: u64) {

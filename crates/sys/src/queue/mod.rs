@@ -6,6 +6,7 @@
 
 mod aio;
 mod in_flight;
+mod request;
 mod ring;
 mod setup;
 
@@ -16,14 +17,11 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use crate::memory::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, PageSize, Region};
+use crate::memory::{PageSize, Region};
 use aio::Aio;
 use in_flight::InFlight;
-use ring::{Completing, Memory, Operation, Ring};
-
-/// The most requests in flight of one queue: far more than a device takes, and within the 32768 entries of a ring
-/// (`io_uring_setup(2)`).
-pub const MAX_DEPTH: u32 = 4096;
+pub use request::{Completion, Engine, MAX_DEPTH, Options, Request};
+use ring::Ring;
 
 /// The fewest requests that are submitted together without a wait. A device that gets all at once is idle until then:
 /// on virtio disks, 4 KiB and queue depth 32, that cost a sixth to a fourth of the rate. One and two at a time were
@@ -32,76 +30,6 @@ pub const MAX_DEPTH: u32 = 4096;
 /// A busy device can wait: from then on as many are gathered as it has. Of 32 completed at once, 2, 2, 4, 8 and 16 are
 /// submitted together: a third of the calls that two at a time take, each of which may wake a hypervisor's device.
 const SUBMITTED_AT: u32 = 2;
-
-/// The largest arena of blocking calls in base pages: each of many requests in flight has one, and in huge pages 512
-/// blocks of 4 KiB would take a gigabyte. A request of this size has at most 64 pieces of memory, which devices take at
-/// once: `NVMe` drives 127 (`NVME_MAX_SEGS`, drivers/nvme/host/pci.c), SATA ones 168 (`AHCI_MAX_SG`,
-/// drivers/ata/ahci.h), virtual disks 126 or 254 (seen in `queue/max_segments`).
-const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
-
-/// How requests are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    /// By an `io_uring`, many in flight.
-    IoUring,
-    /// By an `io_uring` that polls the device for completions. Only the first request shows whether the device can be
-    /// polled (`EOPNOTSUPP`).
-    IoUringPolled,
-    /// By Linux's native asynchronous I/O, many in flight; only for files opened past the page cache.
-    Libaio,
-    /// By blocking calls, one at a time.
-    Sync,
-    /// Not at all: requests touch neither the file nor the arena, and complete at the next wait. By no-op requests of
-    /// an `io_uring`, to include the kernel's part; without one, in the loop.
-    Null,
-}
-
-/// The settings of a queue.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// How requests are made.
-    pub engine: Engine,
-    /// The most requests in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
-    pub depth: u32,
-    /// Size of the arena in bytes; rounded up as [`Options::arena_takes`] says.
-    pub arena_bytes: usize,
-}
-
-impl Options {
-    /// Bytes of the arena: rounded up to a huge page, or to a base page for small ones of blocking calls.
-    pub fn arena_takes(&self) -> usize {
-        let page = if self.takes_base_pages() { BASE_PAGE_BYTES } else { HUGE_PAGE_BYTES };
-        self.arena_bytes.max(1).checked_next_multiple_of(page).unwrap_or(usize::MAX)
-    }
-
-    fn takes_base_pages(&self) -> bool {
-        self.engine == Engine::Sync && self.arena_bytes <= MOST_BASE_PAGES_BYTES
-    }
-}
-
-/// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Its number among the requests in flight, below the depth.
-    pub token: u32,
-    /// Whether it writes into the file.
-    pub write: bool,
-    /// Offset in the file, in bytes.
-    pub offset: u64,
-    /// Offset in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
-    pub buffer: usize,
-    /// Number of bytes, at least one.
-    pub bytes: u32,
-}
-
-/// A completed request.
-#[derive(Debug)]
-pub struct Completion {
-    /// Its token.
-    pub token: u32,
-    /// Bytes moved, fewer than requested at the end of the file; or the error.
-    pub result: io::Result<u32>,
-}
 
 /// Requests in flight on one file. A queue belongs to the first thread that pushes or waits. Dropping it waits for
 /// requests in flight.
@@ -145,14 +73,12 @@ impl Queue {
             Region::map(options.arena_bytes, PageSize::Huge)?
         };
         arena.as_mut_slice().fill(0);
-        let memory = Memory { start: arena.start(), bytes: arena.len() };
-        let ring = |completing| Ring::new(depth, &file, memory, completing).map(|ring| Backend::Ring(Box::new(ring)));
+        let ring = || Ring::new(depth, &file, &arena, engine).map(|ring| Backend::Ring(Box::new(ring)));
         let backend = match engine {
             Engine::Sync => Backend::Blocking(None),
-            Engine::IoUring => ring(Completing::Interrupts)?,
-            Engine::IoUringPolled => ring(Completing::Polling)?,
+            Engine::IoUring | Engine::IoUringPolled => ring()?,
             Engine::Libaio => Backend::Aio(Box::new(Aio::new(depth, &file)?)),
-            Engine::Null => ring(Completing::AtOnce).unwrap_or_else(|error| {
+            Engine::Null => ring().unwrap_or_else(|error| {
                 Backend::Loop(Vec::with_capacity(depth as usize), [format!("no_op_requests: {error}")])
             }),
         };
@@ -164,7 +90,7 @@ impl Queue {
 
     /// Whether an `io_uring` is available: sets one up and frees it. The error is a sentence with the reason.
     pub fn io_uring_available() -> io::Result<()> {
-        ring::make(1, false).map(drop).map_err(|error| setup::explain(&error))
+        ring::make(1, false).map(drop)
     }
 
     /// Whether native asynchronous I/O is available: sets a context up and frees it. The error is a sentence with the
@@ -227,17 +153,15 @@ impl Queue {
         let part = self.checked(&request)?;
         // SAFETY: the part lies within the arena.
         let address = unsafe { self.arena.start().add(part.start) };
-        let Request { token, write, offset, bytes, .. } = request;
-        let operation = Operation { token, write, offset, address, bytes };
         match &mut self.backend {
             Backend::Blocking(pushed) => *pushed = Some(request),
-            Backend::Loop(pushed, _) => pushed.push(token),
-            Backend::Aio(aio) => aio.push(&operation),
+            Backend::Loop(pushed, _) => pushed.push(request.token),
+            Backend::Aio(aio) => aio.push(&request, address),
             // SAFETY: the memory is a part of the arena, which `Drop` frees only when the ring is quiet. Nobody else
             // has it: `checked` has verified that, and from `lend` to the completion nobody else gets it.
-            Backend::Ring(ring) => unsafe { ring.push(&operation)? },
+            Backend::Ring(ring) => unsafe { ring.push(&request, address)? },
         }
-        self.in_flight.lend(token, part);
+        self.in_flight.lend(request.token, part);
         let (least, in_flight) = (self.submitted_at, self.in_flight.count());
         let suffice = |unsubmitted: u32| unsubmitted >= least.max(in_flight.saturating_sub(unsubmitted));
         // An error here recurs, and is reported, in `wait`.
@@ -248,17 +172,6 @@ impl Queue {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Whether the request that was pushed last has not been submitted.
-    #[cfg(test)]
-    fn is_gathering(&self) -> bool {
-        match &self.backend {
-            Backend::Ring(ring) => ring.unsubmitted() > 0,
-            Backend::Aio(aio) => aio.unsubmitted() > 0,
-            Backend::Blocking(pushed) => pushed.is_some(),
-            Backend::Loop(pushed, _) => !pushed.is_empty(),
-        }
     }
 
     /// The part of the arena that a request uses, if the request is valid.

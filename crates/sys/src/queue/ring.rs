@@ -11,8 +11,10 @@ use std::time::Duration;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, squeue};
 
-use super::setup::{self, Flag, Made};
+use super::request::{Engine, Request};
+use super::setup::{self, Made};
 use crate::calls::outcome;
+use crate::memory::Region;
 
 /// The largest buffer that can be registered (`io_uring_register(2)`).
 const REGISTERED_BUFFER_BYTES: usize = 1 << 30;
@@ -36,13 +38,6 @@ struct RingUpdate {
     offset: u32,
     reserved: u32,
     data: u64,
-}
-
-/// The memory that requests use, of one arena that outlives the ring.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
-    pub(super) start: NonNull<u8>,
-    pub(super) bytes: usize,
 }
 
 /// What is registered with the kernel, so that requests need not name it again.
@@ -83,38 +78,17 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// How requests complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Completing {
-    /// The device interrupts a CPU.
-    Interrupts,
-    /// A wait polls the device; only if its driver has queues for it, which shows at the first request.
-    Polling,
-    /// At once: requests are no-ops.
-    AtOnce,
-}
-
-/// The operation of a request, its offset and its memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Operation {
-    pub(super) token: u32,
-    pub(super) write: bool,
-    pub(super) offset: u64,
-    pub(super) address: NonNull<u8>,
-    pub(super) bytes: u32,
-}
-
 impl Ring {
     /// A ring for `depth` requests, with every feature that the kernel has. The error is a sentence with the reason.
-    pub(super) fn new(depth: u32, file: &File, memory: Memory, completing: Completing) -> io::Result<Self> {
-        let polled = completing == Completing::Polling;
-        let Made { ring: io, mut has, notes } = make(depth, polled).map_err(|error| setup::explain(&error))?;
+    pub(super) fn new(depth: u32, file: &File, arena: &Region, engine: Engine) -> io::Result<Self> {
+        let polled = engine == Engine::IoUringPolled;
+        let Made { ring: io, mut has, notes } = make(depth, polled)?;
         if polled {
             has.push("polled");
         }
         let mut ring = Self {
             no_iowait: io.params().is_feature_no_iowait(),
-            no_op: completing == Completing::AtOnce,
+            no_op: engine == Engine::Null,
             polled,
             io,
             owner: None,
@@ -127,7 +101,7 @@ impl Ring {
         };
         if !ring.no_op {
             ring.register_file(file);
-            ring.register_buffers(memory);
+            ring.register_buffers(arena);
             ring.first_words = first_words(ring.registered, file);
         }
         Ok(ring)
@@ -141,12 +115,12 @@ impl Ring {
     }
 
     /// Registers the arena as one buffer: its pages are looked up and pinned once instead of at every request.
-    fn register_buffers(&mut self, memory: Memory) {
-        if memory.bytes > REGISTERED_BUFFER_BYTES {
+    fn register_buffers(&mut self, arena: &Region) {
+        if arena.len() > REGISTERED_BUFFER_BYTES {
             self.notes.push("registered_buffers: the kernel takes 1 GiB at most".to_owned());
             return;
         }
-        let part = libc::iovec { iov_base: memory.start.as_ptr().cast(), iov_len: memory.bytes };
+        let part = libc::iovec { iov_base: arena.start().as_ptr().cast(), iov_len: arena.len() };
         // SAFETY: the part is mapped memory. The kernel holds its pages until the ring is gone, and the queue, which
         // keeps the arena longer than the ring, vouches for all requests on them.
         match unsafe { self.io.submitter().register_buffers(&[part]) } {
@@ -175,8 +149,8 @@ impl Ring {
     /// # Safety The memory must lie within the ring's, stay mapped, and be used by nobody else, until the request's
     /// completion has been reaped or [`Ring::quiesce`] has returned true.
     #[inline]
-    pub(super) unsafe fn push(&mut self, operation: &Operation) -> io::Result<()> {
-        let entry = self.entry(operation);
+    pub(super) unsafe fn push(&mut self, request: &Request, address: NonNull<u8>) -> io::Result<()> {
+        let entry = self.entry(request, address);
         // SAFETY: the entry's memory is as this function demands it.
         if unsafe { self.io.submission().push(&entry) }.is_err() {
             return Err(io::Error::other("the ring is full"));
@@ -187,13 +161,13 @@ impl Ring {
 
     /// The kernel's form of a request. A no-op request is all zeros but for its token.
     #[inline]
-    fn entry(&self, of: &Operation) -> squeue::Entry {
+    fn entry(&self, of: &Request, address: NonNull<u8>) -> squeue::Entry {
         let [read, write] = self.first_words;
         let token = u64::from(of.token);
         let words = if self.no_op {
             [0, 0, 0, 0, token, 0, 0, 0]
         } else {
-            let address = of.address.as_ptr().expose_provenance() as u64;
+            let address = address.as_ptr().expose_provenance() as u64;
             // The arena is the only registered buffer, and thus number 0.
             [if of.write { write } else { read }, of.offset, address, of.bytes.into(), token, 0, 0, 0]
         };
@@ -292,7 +266,7 @@ impl Ring {
         if self.owner.is_some() {
             return Err(io::Error::other("the queue belongs to the thread that used it first"));
         }
-        if self.flags.contains(&setup::word(Flag::Disabled)) {
+        if self.flags.contains(&setup::DISABLED) {
             self.io.submitter().register_enable_rings()?;
         }
         self.owner = Some(thread);
@@ -383,26 +357,20 @@ fn first_words(registered: Registered, file: &File) -> [u64; 2] {
 }
 
 /// Makes a ring, giving up flag after flag; polling is not one of them, since only the first request shows whether it
-/// works.
+/// works. The error is a sentence with the reason.
 pub(super) fn make(depth: u32, polled: bool) -> io::Result<Made<IoUring>> {
     let entries = depth.next_power_of_two();
-    setup::step_down(|flags| {
+    let made = setup::step_down(|flags| {
         let mut builder = IoUring::builder();
         if polled {
             builder.setup_iopoll();
         }
         for flag in flags {
-            match flag {
-                Flag::NoSqArray => builder.setup_no_sqarray(),
-                Flag::DeferTaskrun => builder.setup_defer_taskrun(),
-                Flag::SingleIssuer => builder.setup_single_issuer(),
-                Flag::CoopTaskrun => builder.setup_coop_taskrun(),
-                Flag::Disabled => builder.setup_r_disabled(),
-                Flag::CqSize => builder.setup_cqsize(entries),
-            };
+            (flag.set)(&mut builder, entries);
         }
         builder.build(entries)
-    })
+    });
+    made.map_err(|error| setup::explain("io_uring", &error))
 }
 
 /// A number of the calling thread that is never reused.

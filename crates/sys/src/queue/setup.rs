@@ -2,55 +2,51 @@
 
 use std::io;
 
-/// A flag of a ring's set-up, in the order in which they are given up: the newest first, so that none remains that
-/// needs a missing one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flag {
-    /// Requests are read in the order of the ring, without an index array.
-    NoSqArray,
-    /// Completions are processed only when we ask for them. Needs the next flag.
-    DeferTaskrun,
-    /// One thread alone submits.
-    SingleIssuer,
-    /// Completions do not interrupt the thread.
-    CoopTaskrun,
-    /// The ring is disabled until first use, so that it belongs to the thread that uses it.
-    Disabled,
-    /// As many completions as requests, not twice as many: half the memory.
-    CqSize,
+use io_uring::Builder;
+
+/// A flag of a ring's set-up.
+#[derive(Clone, Copy)]
+pub(super) struct Flag {
+    word: &'static str,
+    /// The kernel that introduced it.
+    since: &'static str,
+    /// Requests it, for this number of entries.
+    pub(super) set: fn(&mut Builder, u32),
 }
 
-/// All flags, the newest first, each with its word and the kernel that introduced it.
-const FLAGS: [(Flag, &str, &str); 6] = [
-    (Flag::NoSqArray, "no_sqarray", "6.6"),
-    (Flag::DeferTaskrun, "defer_taskrun", "6.1"),
-    (Flag::SingleIssuer, "single_issuer", "6.0"),
-    (Flag::CoopTaskrun, "coop_taskrun", "5.19"),
-    (Flag::Disabled, "started_on_first_use", "5.10"),
-    (Flag::CqSize, "cq_size", "5.5"),
+/// The flag of a ring that is disabled until first use, so that it belongs to the thread that uses it.
+pub(super) const DISABLED: &str = "started_on_first_use";
+
+/// All flags, in the order in which they are given up: the newest first, so that none remains that needs a missing one.
+const FLAGS: [Flag; 6] = [
+    // Requests are read in the order of the ring, without an index array.
+    Flag { word: "no_sqarray", since: "6.6", set: |ring, _| drop(ring.setup_no_sqarray()) },
+    // Completions are processed only when we ask for them. Needs the next flag.
+    Flag { word: "defer_taskrun", since: "6.1", set: |ring, _| drop(ring.setup_defer_taskrun()) },
+    Flag { word: "single_issuer", since: "6.0", set: |ring, _| drop(ring.setup_single_issuer()) },
+    // Completions do not interrupt the thread.
+    Flag { word: "coop_taskrun", since: "5.19", set: |ring, _| drop(ring.setup_coop_taskrun()) },
+    Flag { word: DISABLED, since: "5.10", set: |ring, _| drop(ring.setup_r_disabled()) },
+    // As many completions as requests, not twice as many: half the memory.
+    Flag { word: "cq_size", since: "5.5", set: |ring, entries| drop(ring.setup_cqsize(entries)) },
 ];
 
 /// Makes a ring with every flag that the kernel accepts. Any error but `EINVAL` ends the attempts: it is not about
 /// flags.
 pub(super) fn step_down<R>(mut attempt: impl FnMut(&[Flag]) -> io::Result<R>) -> io::Result<Made<R>> {
-    let all = FLAGS.map(|(flag, ..)| flag);
     let mut given_up = 0;
     loop {
-        match attempt(&all[given_up..]) {
+        match attempt(&FLAGS[given_up..]) {
             Ok(ring) => {
-                let has = FLAGS[given_up..].iter().map(|(_, word, _)| *word).collect();
-                let notes = FLAGS[..given_up].iter().map(|(_, word, since)| note_of(word, since)).collect();
-                return Ok(Made { ring, has, notes });
+                let has = FLAGS[given_up..].iter().map(|flag| flag.word).collect();
+                let note =
+                    |flag: &Flag| format!("{}: Invalid argument (Linux {} or later has it)", flag.word, flag.since);
+                return Ok(Made { ring, has, notes: FLAGS[..given_up].iter().map(note).collect() });
             }
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && given_up < all.len() => given_up += 1,
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && given_up < FLAGS.len() => given_up += 1,
             Err(error) => return Err(error),
         }
     }
-}
-
-/// The word for a flag.
-pub(super) fn word(flag: Flag) -> &'static str {
-    FLAGS.iter().find(|(other, ..)| *other == flag).map_or("", |(_, word, _)| *word)
 }
 
 /// A ring and its flags.
@@ -63,32 +59,21 @@ pub(super) struct Made<R> {
     pub(super) notes: Vec<String>,
 }
 
-fn note_of(word: &str, since: &str) -> String {
-    format!("{word}: Invalid argument (Linux {since} or later has it)")
-}
-
-/// The error of an unavailable ring, as a sentence with the fix. It keeps its kind.
-pub(super) fn explain(error: &io::Error) -> io::Error {
-    let advice = match error.raw_os_error() {
-        Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",
-        Some(libc::EPERM | libc::EACCES) => "kernel.io_uring_disabled or a container's seccomp filter forbids it",
-        Some(libc::ENOMEM) => "memory, or the memory that may be locked (ulimit -l), does not suffice",
-        Some(libc::EMFILE | libc::ENFILE) => "too many files are open (ulimit -n)",
+/// The error of an unavailable `io_uring` or context of `libaio`, as a sentence with the fix. It keeps its kind.
+pub(super) fn explain(engine: &str, error: &io::Error) -> io::Error {
+    let advice = match (engine, error.raw_os_error()) {
+        (_, Some(libc::ENOSYS)) => "the kernel has none, or a sandbox hides it",
+        ("io_uring", Some(libc::EPERM | libc::EACCES)) => {
+            "kernel.io_uring_disabled or a container's seccomp filter forbids it"
+        }
+        (_, Some(libc::EPERM | libc::EACCES)) => "a container's seccomp filter forbids it",
+        ("io_uring", Some(libc::ENOMEM)) => "memory, or the memory that may be locked (ulimit -l), does not suffice",
+        (_, Some(libc::ENOMEM)) => "memory does not suffice",
+        (_, Some(libc::EMFILE | libc::ENFILE)) => "too many files are open (ulimit -n)",
+        (_, Some(libc::EAGAIN)) => "others have used up the limit fs.aio-max-nr",
         _ => "the kernel refused",
     };
-    io::Error::new(error.kind(), format!("io_uring cannot be had: {}: {advice}", bare(error)))
-}
-
-/// The error of an unavailable context of native asynchronous I/O, explained the same way.
-pub(super) fn explain_aio(error: &io::Error) -> io::Error {
-    let advice = match error.raw_os_error() {
-        Some(libc::ENOSYS) => "the kernel has none, or a sandbox hides it",
-        Some(libc::EPERM | libc::EACCES) => "a container's seccomp filter forbids it",
-        Some(libc::EAGAIN) => "others have used up the limit fs.aio-max-nr",
-        Some(libc::ENOMEM) => "memory does not suffice",
-        _ => "the kernel refused",
-    };
-    io::Error::new(error.kind(), format!("libaio cannot be had: {}: {advice}", bare(error)))
+    io::Error::new(error.kind(), format!("{engine} cannot be had: {}: {advice}", bare(error)))
 }
 
 /// The sentence for something that could not be registered with the ring.
@@ -127,42 +112,25 @@ pub(super) fn memory_lock_limit() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A kernel that knows these flags, and fails with this error for any other.
-    fn kernel_with(known: &'static [Flag], refusal: i32) -> io::Result<Made<usize>> {
+    /// A kernel that knows flags up to this number of the oldest, and the attempts that it takes.
+    fn kernel_with(known: usize) -> Made<usize> {
         let mut attempts = 0;
-        step_down(|flags| {
+        let made = step_down(|flags| {
             attempts += 1;
-            if flags.iter().all(|flag| known.contains(flag)) {
-                Ok(attempts)
-            } else {
-                Err(io::Error::from_raw_os_error(refusal))
-            }
-        })
-    }
-
-    #[test]
-    fn a_new_kernel_is_asked_once() {
-        let all: &'static [Flag] =
-            &[Flag::NoSqArray, Flag::DeferTaskrun, Flag::SingleIssuer, Flag::CoopTaskrun, Flag::Disabled, Flag::CqSize];
-        let made = kernel_with(all, libc::EINVAL).unwrap();
-        assert_eq!(made.ring, 1);
-        assert!(made.notes.is_empty());
-        assert!(made.has.contains(&"defer_taskrun") && made.has.contains(&"single_issuer"));
+            if flags.len() <= known { Ok(attempts) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+        });
+        made.unwrap()
     }
 
     #[test]
     fn an_older_kernel_gets_the_flags_it_knows_and_the_rest_is_noted() {
-        let made = kernel_with(&[Flag::CoopTaskrun, Flag::Disabled, Flag::CqSize], libc::EINVAL).unwrap();
-        assert_eq!(made.has, ["coop_taskrun", "started_on_first_use", "cq_size"]);
-        assert_eq!(
-            made.notes,
-            [
-                "no_sqarray: Invalid argument (Linux 6.6 or later has it)",
-                "defer_taskrun: Invalid argument (Linux 6.1 or later has it)",
-                "single_issuer: Invalid argument (Linux 6.0 or later has it)",
-            ]
-        );
-        assert_eq!(kernel_with(&[], libc::EINVAL).unwrap().notes.len(), FLAGS.len());
+        let new = kernel_with(FLAGS.len());
+        assert_eq!((new.ring, new.notes.len(), new.has.len()), (1, 0, FLAGS.len()), "asked once");
+        let old = kernel_with(3);
+        assert_eq!(old.has, ["coop_taskrun", "started_on_first_use", "cq_size"]);
+        assert_eq!((old.ring, old.notes.len()), (4, 3));
+        assert_eq!(old.notes[1], "defer_taskrun: Invalid argument (Linux 6.1 or later has it)");
+        assert_eq!(kernel_with(0).notes.len(), FLAGS.len());
     }
 
     #[test]
@@ -181,19 +149,21 @@ mod tests {
 
     #[test]
     fn refusals_are_sentences() {
-        let of = |number| explain(&io::Error::from_raw_os_error(number));
+        let of = |engine, number| explain(engine, &io::Error::from_raw_os_error(number));
+        let forbidden = of("io_uring", libc::EPERM);
+        assert_eq!(forbidden.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(
-            of(libc::EPERM).to_string(),
+            forbidden.to_string(),
             "io_uring cannot be had: Operation not permitted: kernel.io_uring_disabled or a container's seccomp filter \
              forbids it"
         );
-        assert_eq!(of(libc::EPERM).kind(), io::ErrorKind::PermissionDenied);
-        assert_eq!(of(libc::ENOSYS).kind(), io::ErrorKind::Unsupported);
         assert_eq!(
-            explain_aio(&io::Error::from_raw_os_error(libc::EAGAIN)).to_string(),
+            of("libaio", libc::EAGAIN).to_string(),
             "libaio cannot be had: Resource temporarily unavailable: others have used up the limit fs.aio-max-nr"
         );
-        assert_eq!(explain_aio(&io::Error::from_raw_os_error(libc::ENOSYS)).kind(), io::ErrorKind::Unsupported);
+        for engine in ["io_uring", "libaio"] {
+            assert_eq!(of(engine, libc::ENOSYS).kind(), io::ErrorKind::Unsupported);
+        }
         let no_memory = io::Error::from_raw_os_error(libc::ENOMEM);
         assert_eq!(
             not_registered("registered_buffers", &no_memory, Some(8 << 20)),

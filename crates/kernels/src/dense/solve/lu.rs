@@ -8,13 +8,11 @@
 //! Every entry is computed by the same operations in the same order, so results are the same bits for any number of
 //! threads.
 
-use core::error::Error;
-use core::fmt;
 use core::ops::{DerefMut, Range};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dense::blocking::Blocking;
-use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::crew::{Abandoned, Crew, Phase};
 use crate::dense::grid::{Grid, Store};
 use crate::dense::number::Number;
 use crate::dense::pack;
@@ -48,30 +46,21 @@ pub struct Problem<T: 'static> {
 }
 
 /// Why a problem cannot be set up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The order is 0, or too large to be addressed.
+    #[error("the order is 0 or beyond what can be addressed")]
     Order,
     /// The leading dimension is below the order.
+    #[error("the leading dimension is less than the order")]
     LeadingDimension,
     /// The buffer for the matrix has fewer than this number of elements.
+    #[error("the matrix needs {0} elements")]
     Matrix(usize),
     /// The buffer for the workspace has fewer than this number of elements.
+    #[error("the workspace needs {0} elements")]
     Workspace(usize),
 }
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Order => f.write_str("the order is 0 or beyond what can be addressed"),
-            Self::LeadingDimension => f.write_str("the leading dimension is less than the order"),
-            Self::Matrix(needed) => write!(f, "the matrix needs {needed} elements"),
-            Self::Workspace(needed) => write!(f, "the workspace needs {needed} elements"),
-        }
-    }
-}
-
-impl Error for Unfit {}
 
 /// The layout of the workspace, in elements.
 #[derive(Clone, Copy, Debug)]
@@ -167,18 +156,11 @@ impl<T: Number> Problem<T> {
     }
 }
 
-/// The phases of the crew.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Fill = 1,
-    Factor,
-    Check,
-}
-
 /// A system of linear equations that a crew of threads fills, solves and checks.
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
 /// all have done their part. It fails if another thread has given up. Nothing is allocated.
+#[derive(Debug)]
 pub struct Solver<T: Number, S> {
     problem: Problem<T>,
     crew: Crew,
@@ -194,13 +176,6 @@ pub struct Solver<T: Number, S> {
     factored: AtomicUsize,
     singular: AtomicUsize,
     norms: Norms,
-    fault: AtomicBool,
-}
-
-impl<T: Number, S> fmt::Debug for Solver<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Solver").field("problem", &self.problem).field("crew", &self.crew).finish_non_exhaustive()
-    }
 }
 
 /// No column without a pivot.
@@ -222,7 +197,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         let layout = problem.layout(crew.threads());
         let workspace = Store::new(workspace, layout.len).map_err(|_| Unfit::Workspace(layout.len))?;
         let places = CrewStages::new(crew.threads());
-        let (jobs, ahead, factored, norms, fault) = Default::default();
+        let (jobs, ahead, factored, norms) = Default::default();
         Ok(Self {
             problem,
             crew,
@@ -235,7 +210,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             factored,
             singular: AtomicUsize::new(REGULAR),
             norms,
-            fault,
         })
     }
 
@@ -254,11 +228,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         Some(self.singular.load(Ordering::Acquire)).filter(|column| *column != REGULAR)
     }
 
-    /// The buffers.
-    pub fn into_buffers(self) -> (S, S) {
-        (self.matrix.into_inner(), self.workspace.into_inner())
-    }
-
     /// The matrix with its right-hand side in the last column, which [`factor_and_solve`](Self::factor_and_solve)
     /// replaces by the factors and the solution.
     pub fn matrix_mut(&mut self) -> &mut [T] {
@@ -272,12 +241,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         // SAFETY: the layout has room for one per row there, aligned like the elements, which are at least as wide; any
         // bits are a number, and `self` is borrowed alone.
         unsafe { core::slice::from_raw_parts(pivots, n) }
-    }
-
-    /// For tests: makes the next solution that of another matrix, which the check must detect.
-    #[doc(hidden)]
-    pub fn plant_fault(&self) {
-        self.fault.store(true, Ordering::Release);
     }
 
     /// Writes the system, and zeros into the workspace: panels in turn, as any thread will work on any column.
@@ -320,11 +283,9 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     /// Factors the matrix and solves the system. `look` is called between pieces of work, of at most some milliseconds
     /// for orders below about 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
-        self.together(thread, Phase::Factor, || {
+        self.together(thread, Phase::Work, || {
             // SAFETY: all threads of the crew are here, each under a number of its own.
-            unsafe { self.factor(thread, look) }?;
-            // SAFETY: as above.
-            unsafe { self.solve_upper(thread, look) }
+            unsafe { self.factor(thread, look) }
         })
     }
 
@@ -353,11 +314,11 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             unsafe { self.lend() };
             match phase {
                 Phase::Fill => {}
-                Phase::Factor => self.restart(),
+                Phase::Work => self.restart(),
                 Phase::Check => self.norms.clear(),
             }
         };
-        self.crew.together(thread, phase as usize, before, work)
+        self.crew.together(thread, phase, before, work)
     }
 
     /// Updates the pointers to the buffers; abandons the crew if they have become too short.
@@ -459,19 +420,15 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
     }
 
-    /// The factorisation.
+    /// Factors the matrix and replaces the last column by the solution.
     ///
     /// # Safety
-    /// All threads of the crew call it together, each under its own number.
+    /// All threads of the crew call it together, each under its own number; nobody else uses the buffers.
     pub(super) unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (n, bench) = (self.problem.n, self.bench(thread));
         let panels = n.div_ceil(self.problem.depth());
         if thread == 0 {
-            if self.fault.swap(false, Ordering::AcqRel) {
-                // SAFETY: the others wait.
-                unsafe { self.grid().at(n / 2, n / 3).write(T::ONE) };
-            }
-            // SAFETY: as above.
+            // SAFETY: the others wait.
             unsafe { self.prepare(0, bench, look) };
             self.factored.store(1, Ordering::Release);
         }
@@ -503,7 +460,9 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             unsafe { self.look_ahead(number, bench, look) };
             self.places.finish(thread, number);
         }
-        self.crew.meet()
+        self.crew.meet()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.triangles().solve_upper(thread, &self.crew, self.problem.depth(), look) }
     }
 
     /// Updates and factors the next panel, unless another thread does, there is no next panel, or a thread is still in
@@ -527,20 +486,11 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.factored.store(number + 2, Ordering::Release);
     }
 
-    /// Replaces the last column by the solution of the upper triangle.
-    ///
-    /// # Safety
-    /// All threads of the crew call it together, each under its own number; nobody else uses the buffers.
-    pub(super) unsafe fn solve_upper(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
-        // SAFETY: the caller's promise.
-        unsafe { self.triangles().solve_upper(thread, &self.crew, self.problem.depth(), look) }
-    }
-
     /// Replaces the last column, a right-hand side, by its solution. The lower factor's rows are in the order in which
     /// each panel left them, so interchanges go panel by panel as well.
     ///
     /// # Safety
-    /// As for [`solve_upper`](Self::solve_upper).
+    /// As for [`factor`](Self::factor).
     pub(super) unsafe fn solve_again(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let n = self.problem.n;
         for number in 0..n.div_ceil(self.problem.depth()) {
@@ -559,7 +509,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             self.crew.meet()?;
         }
         // SAFETY: the caller's promise.
-        unsafe { self.solve_upper(thread, look) }
+        unsafe { self.triangles().solve_upper(thread, &self.crew, self.problem.depth(), look) }
     }
 
     fn triangles(&self) -> Triangles<T> {

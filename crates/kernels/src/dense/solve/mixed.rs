@@ -8,27 +8,17 @@
 //! The matrix in fp64 is kept; copying it to fp32 is part of the solution, as is the refinement. The solution is the
 //! same bits for any number of threads.
 
-use core::fmt;
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::dense::crew::{Abandoned, Crew};
+use crate::dense::crew::{Abandoned, Crew, Phase};
 use crate::dense::grid::{Grid, Store};
-use crate::dense::number::Number;
 use crate::dense::random::{Diagonal, Uniform, fill_diagonal};
 use crate::dense::solve::gmres::{Ask, Gmres, Refined, Room, root, rounded};
 use crate::dense::solve::lu::{Problem, Solver, Unfit, own};
 use crate::dense::solve::residual::{Checked, Norms};
 use crate::dense::solve::triangle::{own_rows, take_columns};
 use crate::dense::tile::BoundTile;
-
-/// The phases of the crew.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Fill = 1,
-    Solve,
-    Check,
-}
 
 /// What a refinement does next, as a number.
 const RESIDUAL: usize = usize::MAX - 1;
@@ -38,6 +28,7 @@ const END: usize = usize::MAX;
 ///
 /// Every method with a `thread` is called by all threads of the crew, each with its own number from 0, and returns when
 /// all have done their part. It fails if another thread has given up. Nothing is allocated.
+#[derive(Debug)]
 pub struct Mixed<W, N> {
     /// The matrix in fp32 with its right-hand side, and its factors.
     low: Solver<f32, N>,
@@ -48,14 +39,6 @@ pub struct Mixed<W, N> {
     asked: AtomicUsize,
     refinements: AtomicUsize,
     converged: AtomicBool,
-    other_matrix: AtomicBool,
-    other_factors: AtomicBool,
-}
-
-impl<W, N> fmt::Debug for Mixed<W, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mixed").field("low", &self.low).finish_non_exhaustive()
-    }
 }
 
 impl Problem<f32> {
@@ -88,8 +71,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         let low = Solver::new(problem, crew, low_matrix, low_workspace)?;
         let matrix = Store::new(matrix, needed).map_err(|_| Unfit::Matrix(needed))?;
         let workspace = Store::new(workspace, room).map_err(|_| Unfit::Workspace(room))?;
-        let (norms, asked, refinements, converged, other_matrix, other_factors) = Default::default();
-        Ok(Self { low, tile, matrix, workspace, norms, asked, refinements, converged, other_matrix, other_factors })
+        let (norms, asked, refinements, converged) = Default::default();
+        Ok(Self { low, tile, matrix, workspace, norms, asked, refinements, converged })
     }
 
     /// The problem of the factors.
@@ -126,18 +109,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         &mut self.workspace.get_mut()[..n]
     }
 
-    /// For tests: makes the next solution that of another matrix, which the check must detect.
-    #[doc(hidden)]
-    pub fn plant_other_matrix(&self) {
-        self.other_matrix.store(true, Ordering::Release);
-    }
-
-    /// For tests: makes the next factors those of another matrix, which a refinement must reject.
-    #[doc(hidden)]
-    pub fn plant_other_factors(&self) {
-        self.other_factors.store(true, Ordering::Release);
-    }
-
     /// Writes the system in fp64, and zeros into everything else: panels in turn, as any thread will work on any
     /// column.
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
@@ -167,18 +138,12 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     /// Solves the system: rounds its matrix to fp32, factors that, and refines. `look` is called between pieces of
     /// work, of at most some milliseconds for orders below about 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
-        self.together(thread, Phase::Solve, || {
+        self.together(thread, Phase::Work, || {
             // SAFETY: all threads of the crew are here, each under a number of its own, here and below.
             unsafe { self.round(thread, look) };
             self.crew().meet()?;
             // SAFETY: as above.
             unsafe { self.low.factor(thread, look) }?;
-            if thread == 0 && self.other_factors.swap(false, Ordering::AcqRel) {
-                // SAFETY: the others use the factors after the next meeting.
-                unsafe { self.spoil_factors() };
-            }
-            // SAFETY: as above.
-            unsafe { self.low.solve_upper(thread, look) }?;
             // SAFETY: as above.
             unsafe { self.refine(thread, look) }
         })
@@ -214,11 +179,11 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             }
             match phase {
                 Phase::Fill => {}
-                Phase::Solve => self.low.restart(),
+                Phase::Work => self.low.restart(),
                 Phase::Check => self.norms.clear(),
             }
         };
-        self.crew().together(thread, phase as usize, before, work)
+        self.crew().together(thread, phase, before, work)
     }
 
     fn grid(&self) -> Grid<f64> {
@@ -241,10 +206,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     unsafe fn round(&self, thread: usize, look: &mut dyn FnMut()) {
         let n = self.problem().n;
         for column in self.low.own_columns(thread) {
-            if column == n / 3 && self.other_matrix.swap(false, Ordering::AcqRel) {
-                // SAFETY: the column is this thread's.
-                unsafe { self.grid().at(n / 2, column).write(1.0) };
-            }
             // SAFETY: the column is this thread's.
             let (kept, low) = unsafe { (self.grid().column(column, 0..n), self.low.grid().column_mut(column, 0..n)) };
             let squares = rounded(kept, low);
@@ -253,19 +214,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
                 unsafe { self.room().solution().add(column).write(squares) };
             }
             look();
-        }
-    }
-
-    /// Flips the sign of every other pivot and scales it by its place, so that these are the factors of a very
-    /// different matrix, even if this one is nearly diagonal.
-    ///
-    /// # Safety
-    /// No other thread uses the factors.
-    unsafe fn spoil_factors(&self) {
-        for row in (0..self.problem().n).step_by(2) {
-            let pivot = self.low.grid().at(row, row);
-            // SAFETY: the caller's promise.
-            unsafe { pivot.write(-pivot.read() * f32::from_f64((row + 1) as f64)) };
         }
     }
 
@@ -369,3 +317,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         unsafe { take_columns(self.tile, self.grid(), 0..n, rows, factor, target) };
     }
 }
+
+#[cfg(test)]
+mod tests;

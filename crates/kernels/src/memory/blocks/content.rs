@@ -1,7 +1,5 @@
 //! The contents of blocks.
 
-use core::fmt;
-
 use crate::memory::pattern::triangle;
 use crate::rng::{GOLDEN, Rng};
 
@@ -15,7 +13,8 @@ pub struct Content {
 }
 
 /// A word with a wrong value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("word {word} holds {found:#x} instead of {expected:#x}")]
 pub struct WrongWord {
     /// The word, from the first one compared.
     pub word: usize,
@@ -24,15 +23,6 @@ pub struct WrongWord {
     /// The actual value.
     pub found: u64,
 }
-
-impl fmt::Display for WrongWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { word, expected, found } = self;
-        write!(f, "word {word} holds {found:#x} instead of {expected:#x}")
-    }
-}
-
-impl core::error::Error for WrongWord {}
 
 impl Content {
     pub(crate) const BYTE_STEP: u64 = GOLDEN;

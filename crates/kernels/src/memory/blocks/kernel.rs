@@ -80,6 +80,23 @@ pub struct BlockKernel {
     pub(crate) body: Body,
 }
 
+/// The mnemonics of loads and stores.
+pub(crate) type Moves = (Option<&'static str>, Option<&'static str>);
+
+impl BlockKernel {
+    /// A row of another operation and order.
+    pub(crate) const fn row(
+        self,
+        name: &'static str,
+        op: MemoryOp,
+        sequence: Sequence,
+        (load, store): Moves,
+        body: Body,
+    ) -> Self {
+        Self { name, op, sequence, load, store, body, ..self }
+    }
+}
+
 /// A permutation of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permuted {

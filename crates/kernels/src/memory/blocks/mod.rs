@@ -10,8 +10,6 @@
 pub(crate) mod content;
 pub(crate) mod kernel;
 
-use core::fmt;
-
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Features;
@@ -37,9 +35,7 @@ impl BlockKernel {
     /// The loop for blocks of this length from the first on, for a row of [`Sequence::Ascending`]; `None` if
     /// the row does not support it, or `features` and this CPU lack what it requires.
     pub fn ascending(&'static self, features: &Features, block_bytes: usize, content: Content) -> Option<BoundBlocks> {
-        let state = State::new(block_bytes, content)?;
-        let bound = self.sequence == Sequence::Ascending && self.takes(block_bytes) && features.usable(self.requires);
-        bound.then_some(BoundBlocks { kernel: self, state, begin: [0; 2] })
+        self.bound(features, State::new(block_bytes, content)?, Sequence::Ascending)
     }
 
     /// The same for a row of [`Sequence::Random`], in this order; `None` also if the number of blocks is not a power of
@@ -51,14 +47,22 @@ impl BlockKernel {
         content: Content,
         order: Permuted,
     ) -> Option<BoundBlocks> {
-        let state = State::new(block_bytes, content)?.permuted(order)?;
-        let bound = self.sequence == Sequence::Random && self.takes(block_bytes) && features.usable(self.requires);
-        bound.then_some(BoundBlocks { kernel: self, state, begin: [state.source, state.target] })
+        self.bound(features, State::new(block_bytes, content)?.permuted(order)?, Sequence::Random)
+    }
+
+    fn bound(&'static self, features: &Features, state: State, sequence: Sequence) -> Option<BoundBlocks> {
+        let fits = self.sequence == sequence && self.takes(state.block_bytes) && features.usable(self.requires);
+        fits.then_some(BoundBlocks { kernel: self, state, begin: [state.source, state.target] })
     }
 
     /// Whether this row supports blocks of this length.
-    fn takes(&self, block_bytes: usize) -> bool {
-        self.blocks == Blocks::Any || block_bytes == WORD_BYTES
+    fn takes(&self, block_bytes: u64) -> bool {
+        self.blocks == Blocks::Any || block_bytes == WORD_BYTES as u64
+    }
+
+    /// Whether blocks are read from the source; an increment reads the target.
+    const fn reads_source(&self) -> bool {
+        self.reads() && !matches!(self.op, MemoryOp::Increment)
     }
 
     /// The address of the machine code, for disassembly.
@@ -75,16 +79,21 @@ pub fn find(
     block_bytes: usize,
     features: &Features,
 ) -> Option<&'static BlockKernel> {
-    let fits =
-        |kernel: &&BlockKernel| kernel.takes(block_bytes) && (kernel.blocks == Blocks::Word || kernel.isa == isa);
+    let fits = |kernel: &&BlockKernel| {
+        kernel.takes(block_bytes as u64) && (kernel.blocks == Blocks::Word || kernel.isa == isa)
+    };
     let rows = BLOCK_KERNELS.iter().filter(|kernel| kernel.op == op && kernel.sequence == sequence);
     rows.filter(fits).find(|kernel| features.has_all(kernel.requires))
 }
 
+/// The code that only generates the order of one side, or of two.
+fn order(sides: usize) -> Body {
+    if sides == 2 { native::blocks::order_of_two } else { native::blocks::order_of_one }
+}
+
 /// The address of the code that only generates the order of one side, or of two, for disassembly.
 pub fn order_code(sides: usize) -> *const u8 {
-    let body: Body = if sides == 2 { native::blocks::order_of_two } else { native::blocks::order_of_one };
-    body as *const u8
+    order(sides) as *const u8
 }
 
 /// A [`BlockKernel`] on a machine that can run it, and its position.
@@ -97,19 +106,12 @@ pub struct BoundBlocks {
 }
 
 /// The counters are not where this number of accesses leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the block order is not at its position after {accesses} accesses")]
 pub struct Astray {
     /// The number of accesses.
     pub accesses: u64,
 }
-
-impl fmt::Display for Astray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the block order is not at its position after {} accesses", self.accesses)
-    }
-}
-
-impl core::error::Error for Astray {}
 
 impl BoundBlocks {
     /// The row.
@@ -178,19 +180,11 @@ impl BoundBlocks {
     /// Only generates the order of the next `count` accesses, without making them; the sum of the blocks' offsets in
     /// bytes.
     pub fn generate(&self, count: u64) -> u64 {
-        let two = self.kernel.reads_source() && self.kernel.writes();
-        let body: Body = if two { native::blocks::order_of_two } else { native::blocks::order_of_one };
+        let sides = usize::from(self.kernel.reads_source()) + usize::from(self.kernel.writes());
         let mut state = self.state;
         // SAFETY: these bodies require nothing, and touch no memory but the state.
-        unsafe { body(&mut state, count, core::ptr::null(), core::ptr::null_mut()) };
+        unsafe { order(sides)(&mut state, count, core::ptr::null(), core::ptr::null_mut()) };
         state.word_sum
-    }
-}
-
-impl BlockKernel {
-    /// Whether blocks are read from the source; an increment reads the target.
-    const fn reads_source(&self) -> bool {
-        self.reads() && !matches!(self.op, MemoryOp::Increment)
     }
 }
 

@@ -6,7 +6,6 @@
 
 pub(crate) mod body;
 
-use core::fmt;
 use core::ops::Range;
 
 pub use crate::memory::chase::body::MOST_CHAINS;
@@ -57,11 +56,13 @@ const RANK: usize = 1;
 const FETCH_AHEAD: usize = 16;
 
 /// A fault of a chain, or of the chase through it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The node at this index does not point to a node.
+    #[error("node {0} points outside the buffer")]
     Astray(usize),
     /// A node of another rank than the number of loads leads to.
+    #[error("node {found} of the order is reached, not {expected}")]
     Misplaced {
         /// The expected rank.
         expected: u64,
@@ -69,17 +70,6 @@ pub enum Broken {
         found: u64,
     },
 }
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Astray(index) => write!(f, "node {index} points outside the buffer"),
-            Self::Misplaced { expected, found } => write!(f, "node {found} of the order is reached, not {expected}"),
-        }
-    }
-}
-
-impl core::error::Error for Broken {}
 
 impl<'a> Chase<'a> {
     /// Lines of scratch memory that [`build`](Self::build) needs for this number of nodes: four bytes for each.
@@ -178,14 +168,10 @@ impl<'a> Chase<'a> {
         Ok(())
     }
 
-    /// The address of the machine code of a chase through this number of chains, for disassembly.
-    pub fn code(chains: usize) -> Option<*const u8> {
-        BODIES.get(chains.checked_sub(1)?).map(|body| *body as *const u8)
-    }
-
-    /// Loads of each chain in one iteration of that code.
-    pub const fn steps_of(chains: usize) -> usize {
-        steps_per_round(chains)
+    /// The address of the machine code of a chase through this number of chains, and the loads of each in one iteration,
+    /// for disassembly.
+    pub fn code(chains: usize) -> Option<(*const u8, usize)> {
+        BODIES.get(chains.checked_sub(1)?).map(|body| (*body as *const u8, steps_per_round(chains)))
     }
 }
 

@@ -5,7 +5,7 @@ use core::mem::offset_of;
 use model::isa::{Isa, MemoryOp};
 
 use crate::features::Feature;
-use crate::memory::kernel::{Job, MemoryKernel, Stride};
+use crate::memory::kernel::{Job, MemoryKernel};
 
 // The offsets that are spelt out in the assembly below.
 const _: () = {
@@ -112,31 +112,8 @@ pub(super) const fn row(name: &'static str, op: MemoryOp, isa: Isa, body: crate:
         (Isa::Avx512, _) => (&[Feature::Avx512F], 64),
         (Isa::Avx2, MemoryOp::Triad | MemoryOp::TriadNt) => (&[Feature::Avx2, Feature::Fma], 32),
         (Isa::Avx2, _) => (&[Feature::Avx2], 32),
-        _ => (&[Feature::Sse2], 16),
+        (Isa::Sse2, _) => (&[Feature::Sse2], 16),
+        _ => (&[], 8),
     };
-    let stride = Stride::Block;
-    let (loads, computes): (&[&str], &[&str]) = (&[], &[]);
-    MemoryKernel { name, op, isa, requires, vector_bytes, loads, sum: None, computes, store: None, stride, body }
-}
-
-impl MemoryKernel {
-    /// The same row with these instructions.
-    pub(super) const fn by(
-        self,
-        loads: &'static [&'static str],
-        computes: &'static [&'static str],
-        store: &'static str,
-    ) -> Self {
-        Self { loads, computes, store: Some(store), ..self }
-    }
-
-    /// The same row of a loop that only loads and adds up.
-    pub(super) const fn summing(self, loads: &'static [&'static str], sum: &'static str) -> Self {
-        Self { loads, sum: Some(sum), ..self }
-    }
-
-    /// The same row of a loop that every x86-64 runs, without vectors.
-    pub(super) const fn of_bytes(self, stride: Stride) -> Self {
-        Self { requires: &[], vector_bytes: 1, stride, ..self }
-    }
+    MemoryKernel::row(name, op, (isa, requires), vector_bytes, body)
 }

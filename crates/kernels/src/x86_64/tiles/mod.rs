@@ -21,7 +21,7 @@ use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _m
 use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Pairs, Tile};
-use crate::features::Feature;
+use crate::features::{Feature, Needs};
 use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
 
 /// The tiles of fp64, widest first.
@@ -318,50 +318,15 @@ unsafe fn bf16_avx512_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [
     round_pairs(first, second, pairs);
 }
 
-const FP64_AVX512: Tile<f64> = Tile {
-    name: "avx512/24x8",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    rows: 24,
-    columns: 8,
-    body: fp64_avx512,
-    asking: None,
-    eliminate: fp64_avx512_columns,
-    pairs: None,
-};
-const FP64_AVX2: Tile<f64> = Tile {
-    name: "avx2/12x4",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    rows: 12,
-    columns: 4,
-    body: fp64_avx2,
-    asking: Some(fp64_avx2_asking),
-    eliminate: fp64_avx2_columns,
-    pairs: None,
-};
-const FP32_AVX512: Tile<f32> = Tile {
-    name: "avx512/48x8",
-    isa: Isa::Avx512,
-    requires: &[Feature::Avx512F],
-    rows: 48,
-    columns: 8,
-    body: fp32_avx512,
-    asking: None,
-    eliminate: fp32_avx512_columns,
-    pairs: None,
-};
-const FP32_AVX2: Tile<f32> = Tile {
-    name: "avx2/24x4",
-    isa: Isa::Avx2,
-    requires: &[Feature::Avx2, Feature::Fma],
-    rows: 24,
-    columns: 4,
-    body: fp32_avx2,
-    asking: Some(fp32_avx2_asking),
-    eliminate: fp32_avx2_columns,
-    pairs: None,
-};
+const AVX512: Needs = (Isa::Avx512, &[Feature::Avx512F]);
+const AVX2: Needs = (Isa::Avx2, &[Feature::Avx2, Feature::Fma]);
+
+const FP64_AVX512: Tile<f64> = Tile::row("avx512/24x8", AVX512, [24, 8], fp64_avx512, fp64_avx512_columns);
+const FP64_AVX2: Tile<f64> =
+    Tile { asking: Some(fp64_avx2_asking), ..Tile::row("avx2/12x4", AVX2, [12, 4], fp64_avx2, fp64_avx2_columns) };
+const FP32_AVX512: Tile<f32> = Tile::row("avx512/48x8", AVX512, [48, 8], fp32_avx512, fp32_avx512_columns);
+const FP32_AVX2: Tile<f32> =
+    Tile { asking: Some(fp32_avx2_asking), ..Tile::row("avx2/24x4", AVX2, [24, 4], fp32_avx2, fp32_avx2_columns) };
 const FP32_AVX512_BF16: Tile<f32> = Tile {
     name: "avx512_bf16/48x8",
     isa: Isa::Avx512Bf16,

@@ -28,8 +28,8 @@ enum Operation {
     Add,
     Subtract,
     Multiply,
-    /// The first of these operands times the second plus the third.
-    MultiplyAdd([u32; 3]),
+    /// The second operand times the third plus the first.
+    MultiplyAdd,
 }
 
 impl Format {
@@ -71,14 +71,11 @@ impl Operation {
             "add" => Self::Add,
             "sub" => Self::Subtract,
             "mul" => Self::Multiply,
-            "fmadd132" => Self::MultiplyAdd([0, 2, 1]),
-            "fmadd213" => Self::MultiplyAdd([1, 0, 2]),
-            "fmadd231" => Self::MultiplyAdd([1, 2, 0]),
+            "fmadd231" => Self::MultiplyAdd,
             _ => return None,
         };
         let (format, scalar) = match suffix {
             "ph" => (Format::Half, false),
-            "sh" => (Format::Half, true),
             "ps" => (Format::Single, false),
             "ss" => (Format::Single, true),
             "pd" => (Format::Double, false),
@@ -95,7 +92,7 @@ impl Operation {
             Self::Subtract => format.multiply_add(b, minus_one, a),
             // Minus zero, unlike zero, keeps the sign of every product.
             Self::Multiply => format.multiply_add(a, b, minus_zero),
-            Self::MultiplyAdd(_) => format.multiply_add(a, b, c),
+            Self::MultiplyAdd => format.multiply_add(a, b, c),
         }
     }
 }
@@ -108,15 +105,9 @@ impl Machine {
             return Ok(true);
         }
         let Some((operation, format, scalar)) = Operation::parse(&stem(instruction)) else { return Ok(false) };
-        let [a, b, c] = if let Operation::MultiplyAdd(order) = operation {
-            let [a, b, c] = order.map(|operand| self.operand(instruction, operand));
-            [a?, b?, c?]
-        } else {
-            let [a, b] = self.sources(instruction)?;
-            [a.clone(), b, a]
-        };
+        let ([a, b], c) = (self.sources(instruction)?, self.operand(instruction, 0)?);
         // Above the lowest lane the destination keeps its bits, or takes the first of two sources'.
-        let keeps = u32::from(instruction.op_count() == 3 && !matches!(operation, Operation::MultiplyAdd(_)));
+        let keeps = u32::from(instruction.op_count() == 3 && operation != Operation::MultiplyAdd);
         let mut result = self.operand(instruction, keeps)?;
         let size = format.bytes();
         let lanes = if scalar { 1 } else { result.len() / size };

@@ -7,14 +7,11 @@ use super::machine::{Machine, lane};
 impl Machine {
     /// Executes the instruction, if it is one of these.
     pub(super) fn general(&mut self, instruction: &Instruction) -> Result<bool, String> {
-        use Mnemonic::{
-            Add, And, Cmp, Dec, Imul, Inc, Lea, Mov, Movsx, Movsxd, Movzx, Neg, Nop, Or, Pop, Push, Sub, Test, Xor,
-        };
+        use Mnemonic::{Add, Dec, Imul, Inc, Mov, Movsx, Movzx, Nop, Pop, Push, Sub, Test};
         match instruction.mnemonic() {
             Nop => {}
             Mov | Movzx => self.set_general(instruction, self.value(instruction, 1)?)?,
-            Movsx | Movsxd => self.set_general(instruction, self.signed(instruction, 1)?)?,
-            Lea => self.set_general(instruction, self.address(instruction)?)?,
+            Movsx => self.set_general(instruction, self.signed(instruction, 1)?)?,
             Push => self.push(self.whole(instruction)?)?,
             Pop => {
                 let value = self.pop()?;
@@ -23,14 +20,9 @@ impl Machine {
             }
             Add => self.arithmetic(instruction, u64::wrapping_add)?,
             Sub => self.arithmetic(instruction, u64::wrapping_sub)?,
-            And => self.arithmetic(instruction, |a, b| a & b)?,
-            Or => self.arithmetic(instruction, |a, b| a | b)?,
-            Xor => self.arithmetic(instruction, |a, b| a ^ b)?,
             Inc => self.arithmetic(instruction, |a, _| a.wrapping_add(1))?,
             Dec => self.arithmetic(instruction, |a, _| a.wrapping_sub(1))?,
-            Neg => self.arithmetic(instruction, |a, _| a.wrapping_neg())?,
             Test => drop(self.compare(instruction, |a, b| a & b)?),
-            Cmp => drop(self.compare(instruction, u64::wrapping_sub)?),
             Imul => self.multiply(instruction)?,
             _ => return Ok(false),
         }

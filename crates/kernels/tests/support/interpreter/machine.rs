@@ -15,7 +15,7 @@ const STACK: usize = 256;
 /// The return address, at which there is no instruction.
 const CALLER: u64 = 0xdead_0000;
 /// Far more instructions than any test asks for.
-const MOST_STEPS: u64 = 20_000_000;
+const MOST_STEPS: u64 = 1_000_000;
 
 /// Numbers of the general registers that the calling convention names.
 const RSP: usize = 4;

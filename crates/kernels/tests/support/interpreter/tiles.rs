@@ -4,7 +4,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::floats::{brain, widened};
 use super::machine::{Machine, lane};
-use super::vectors::{Reading, add, products, signed, unsigned};
+use super::vectors::{add, products, signed, unsigned};
 
 /// The tiles of palette 1, their rows, and the bytes of a row.
 const TILES: usize = 8;
@@ -93,17 +93,9 @@ impl Machine {
                 self.tiles.configure(&bytes)?;
             }
             Mnemonic::Tilerelease => self.tiles = Tiles::default(),
-            Mnemonic::Tilezero => {
-                let tile = instruction.op0_register().number();
-                self.tiles.shape(tile)?;
-                self.tiles.data[tile] = [[0; ROW]; ROWS];
-            }
-            Mnemonic::Tileloadd | Mnemonic::Tileloaddt1 => self.load_tile(instruction)?,
+            Mnemonic::Tileloadd => self.load_tile(instruction)?,
             Mnemonic::Tilestored => self.store_tile(instruction)?,
-            Mnemonic::Tdpbssd => self.integer_product(instruction, [signed, signed])?,
-            Mnemonic::Tdpbusd => self.integer_product(instruction, [unsigned, signed])?,
-            Mnemonic::Tdpbsud => self.integer_product(instruction, [signed, unsigned])?,
-            Mnemonic::Tdpbuud => self.integer_product(instruction, [unsigned, unsigned])?,
+            Mnemonic::Tdpbusd => self.integer_product(instruction)?,
             Mnemonic::Tdpbf16ps => self.float_product(instruction, brain)?,
             Mnemonic::Tdpfp16ps => self.float_product(instruction, widened)?,
             _ => return Ok(false),
@@ -150,9 +142,9 @@ impl Machine {
 
     /// Adds to each 32-bit element the products of four bytes of a row of the first source with four of a column of
     /// the second, for every four of the row.
-    fn integer_product(&mut self, instruction: &Instruction, readings: [Reading; 2]) -> Result<(), String> {
+    fn integer_product(&mut self, instruction: &Instruction) -> Result<(), String> {
         self.each_element(instruction, |_, sum, steps| {
-            let more = steps.iter().map(|[a, b]| products(lane(a), lane(b), [4, 1], readings)).sum();
+            let more = steps.iter().map(|[a, b]| products(lane(a), lane(b), [4, 1], [unsigned, signed])).sum();
             let [a, b, c, d, ..] = add(lane(&sum), more).to_le_bytes();
             [a, b, c, d]
         })

@@ -10,15 +10,8 @@ enum Lanes {
     Pair(usize, fn(u64, u64) -> u64),
     /// A function of the destination and two sources.
     Accumulate(usize, fn(u64, u64, u64) -> u64),
-    /// A shift to the right that repeats the sign bit, to the right, or to the left.
-    Shift(usize, Direction),
-}
-
-#[derive(Clone, Copy)]
-enum Direction {
-    RightSigned,
-    Right,
-    Left,
+    /// A shift by a constant.
+    Shift(usize, fn(u64, u64) -> u64),
 }
 
 /// The mnemonic in lower case, without the `v` of the VEX and EVEX forms.
@@ -41,13 +34,11 @@ impl Machine {
                 self.check_aligned(instruction)?;
                 self.move_whole(instruction)?;
             }
-            "movups" | "movupd" | "movdqu" | "movdqu8" | "movdqu16" | "movdqu32" | "movdqu64" => {
+            "movups" | "movupd" | "movdqu" | "movdqu32" => {
                 self.move_whole(instruction)?;
             }
-            "movq" | "movd" => self.move_low(instruction)?,
             "movsd" => self.move_scalar(instruction, 8)?,
             "movss" => self.move_scalar(instruction, 4)?,
-            "movsh" => self.move_scalar(instruction, 2)?,
             "zeroupper" => self.vectors[..16].iter_mut().for_each(|vector| vector[16..].fill(0)),
             _ => return Ok(false),
         }
@@ -65,22 +56,6 @@ impl Machine {
 
     fn move_whole(&mut self, instruction: &Instruction) -> Result<(), String> {
         let bytes = self.operand(instruction, 1)?;
-        self.set_destination(instruction, &bytes)
-    }
-
-    /// Moves as much as the smaller operand holds; the rest of a vector register becomes zero.
-    fn move_low(&mut self, instruction: &Instruction) -> Result<(), String> {
-        let size = if stem(instruction) == "movq" { 8 } else { 4 };
-        let mut bytes = self.operand(instruction, 1)?;
-        bytes.truncate(size);
-        let register = instruction.op0_register();
-        if instruction.op0_kind() == OpKind::Register && register.is_gpr() {
-            self.general[register.number()] = lane(&bytes);
-            return Ok(());
-        }
-        if instruction.op0_kind() == OpKind::Register {
-            bytes.resize(16, 0);
-        }
         self.set_destination(instruction, &bytes)
     }
 
@@ -150,27 +125,15 @@ impl Machine {
                 let [a, b] = self.sources(instruction)?;
                 each(size, [&self.operand(instruction, 0)?, &a, &b], apply)
             }
-            Lanes::Shift(size, direction) => self.shifted(instruction, size, direction)?,
+            Lanes::Shift(size, apply) => {
+                let last = instruction.op_count() - 1;
+                let count = instruction.immediate(last);
+                let values = self.operand(instruction, last - 1)?;
+                each(size, [&values; 3], |_, value, _| if count < 8 * size as u64 { apply(value, count) } else { 0 })
+            }
         };
         self.set_destination(instruction, &result)?;
         Ok(true)
-    }
-
-    /// Every lane of the last source but one, shifted by the last: a constant, or the low 64 bits of a register.
-    fn shifted(&self, instruction: &Instruction, size: usize, direction: Direction) -> Result<Vec<u8>, String> {
-        let last = instruction.op_count() - 1;
-        let count = match instruction.op_kind(last) {
-            OpKind::Immediate8 => instruction.immediate(last),
-            _ => lane(&self.operand(instruction, last)?[..8]),
-        };
-        let values = self.operand(instruction, last - 1)?;
-        let bits = 8 * size as u64;
-        Ok(each(size, [&values; 3], |_, value, _| match direction {
-            Direction::RightSigned => (signed(value, size) >> count.min(bits - 1)).cast_unsigned(),
-            _ if count >= bits => 0,
-            Direction::Right => value >> count,
-            Direction::Left => value << count,
-        }))
     }
 
     /// Looks up each bit of the result in the constant by the bits of destination, first and second source.
@@ -197,19 +160,13 @@ fn meaning(stem: &str) -> Option<Lanes> {
         "paddw" => Pair(2, u64::wrapping_add),
         "paddd" => Pair(4, u64::wrapping_add),
         "paddq" => Pair(8, u64::wrapping_add),
-        "psubb" => Pair(1, u64::wrapping_sub),
-        "psubw" => Pair(2, u64::wrapping_sub),
-        "psubd" => Pair(4, u64::wrapping_sub),
-        "psubq" => Pair(8, u64::wrapping_sub),
         // The low half of a product is the same with and without sign.
         "pmullw" => Pair(2, u64::wrapping_mul),
         "pmulld" => Pair(4, u64::wrapping_mul),
         "pmullq" => Pair(8, u64::wrapping_mul),
         "pmuludq" => Pair(8, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff)),
-        "pand" | "pandd" | "pandq" | "andps" | "andpd" => Pair(8, |a, b| a & b),
-        "pandn" | "pandnd" | "pandnq" | "andnps" | "andnpd" => Pair(8, |a, b| !a & b),
-        "por" | "pord" | "porq" | "orps" | "orpd" => Pair(8, |a, b| a | b),
-        "pxor" | "pxord" | "pxorq" | "xorps" | "xorpd" => Pair(8, |a, b| a ^ b),
+        "pand" | "pandd" => Pair(8, |a, b| a & b),
+        "por" => Pair(8, |a, b| a | b),
         "pmaddwd" => Pair(4, |a, b| products(a, b, [4, 2], [signed, signed]).cast_unsigned()),
         "pmaddubsw" => Pair(2, |a, b| {
             let sum = products(a, b, [2, 1], [unsigned, signed]);
@@ -218,21 +175,15 @@ fn meaning(stem: &str) -> Option<Lanes> {
         "pdpwssd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 2], [signed, signed]))),
         "pdpbusd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 1], [unsigned, signed]))),
         "pdpbssd" => Accumulate(4, |sum, a, b| add(sum, products(a, b, [4, 1], [signed, signed]))),
-        "psraw" => Shift(2, Direction::RightSigned),
-        "psrad" => Shift(4, Direction::RightSigned),
-        "psraq" => Shift(8, Direction::RightSigned),
-        "psrlw" => Shift(2, Direction::Right),
-        "psrld" => Shift(4, Direction::Right),
-        "psrlq" => Shift(8, Direction::Right),
-        "psllw" => Shift(2, Direction::Left),
-        "pslld" => Shift(4, Direction::Left),
-        "psllq" => Shift(8, Direction::Left),
+        "psrlw" => Shift(2, |value, count| value >> count),
+        "psrlq" => Shift(8, |value, count| value >> count),
+        "psllq" => Shift(8, |value, count| value << count),
         _ => return None,
     })
 }
 
 /// Reads a part of a lane, of some bytes, as a number.
-pub(super) type Reading = fn(u64, usize) -> i64;
+type Reading = fn(u64, usize) -> i64;
 
 /// A number with its sign in the highest bit.
 pub(super) fn signed(bits: u64, bytes: usize) -> i64 {
