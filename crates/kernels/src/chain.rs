@@ -1,11 +1,8 @@
-//! Clock chains: dependent instructions of a known latency. [`Chain::cycles`] divided by the measured time is the
-//! core's clock. A busy hidden sibling or a stolen time slice can only slow a chain, so the larger of two chains is the
-//! better clock.
+//! Clock chains: dependent instructions of a known latency. [`Chain::cycles`] divided by the measured time is the core's
+//! clock. A busy sibling or a stolen time slice can only slow a chain, so the larger of two chains is the better clock.
 //!
-//! The chains are of instructions that no known core shortens (latencies: `InstLatx64`, github.com/InstLatx64):
-//! register-register additions with two *different* registers and register-register multiplications. Not moves
-//! (eliminated), increments, additions of constants or `LEA` (folded on Golden Cove, Lion Cove and Skymont), shifts, or
-//! `xor` and `sub` of a register with itself.
+//! No known core shortens these instructions (latencies: `InstLatx64`, github.com/InstLatx64), unlike moves, increments,
+//! additions of constants, `LEA`, shifts (Golden Cove, Lion Cove and Skymont) and `xor` of a register with itself.
 
 use crate::native;
 

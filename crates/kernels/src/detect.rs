@@ -11,7 +11,6 @@ impl Features {
         self.has_all(required) && Self::detect().has_all(required)
     }
 
-    /// Whether this set *and* the CPU that executes this call bind at renaming.
     pub(crate) fn binds_here(self) -> bool {
         self.binds_at_renaming() && Self::detect().binds_at_renaming()
     }

@@ -198,29 +198,17 @@ impl Features {
             let state = feature.state();
             if feature.reported(facts) {
                 set.reported |= feature.bit();
-                // Everything with registers beyond SSE's is encoded with AVX's prefixes.
-                if state == 0 || (avx && facts.xcr0 & state == state) {
+                // Everything with registers beyond SSE's is encoded with AVX's prefixes, and every 512-bit feature needs
+                // the foundation.
+                let has_base = avx && (state != ZMM || Feature::Avx512F.reported(facts));
+                if state == 0 || (has_base && facts.xcr0 & state == state) {
                     set.usable |= feature.bit();
                 }
             }
             rest = others;
         }
-        // Every 512-bit feature needs the foundation.
-        if !set.has(Feature::Avx512F) {
-            set.usable &= !Self::having(&Self::ON_512_BITS).usable;
-        }
         set.on_binding_core(binds_at_renaming(facts))
     }
-
-    /// The extensions of [`Feature::Avx512F`].
-    const ON_512_BITS: [Feature; 6] = [
-        Feature::Avx512Bw,
-        Feature::Avx512Dq,
-        Feature::Avx512Vl,
-        Feature::Avx512Vnni,
-        Feature::Avx512Bf16,
-        Feature::Avx512Fp16,
-    ];
 }
 
 const fn bit(register: u32, index: u32) -> bool {

@@ -1,12 +1,8 @@
-//! The timed loops, one per instruction set, each with the work that it declares and the check that it was done:
-//! arithmetic ([`table::KERNELS`]), clock chains ([`chain`]), memory streams ([`memory::MEMORY_KERNELS`]), block accesses
-//! ([`blocks::BLOCK_KERNELS`]), the pointer chase ([`chase::Chase`]), a line handed between cores
-//! ([`handoff::HandoffLine`]) and dense linear algebra ([`dense`]).
+//! The timed loops, one per instruction set, each with the work that it declares and the check that it was done.
 //!
 //! No clock, allocation, system call or policy: the caller brings the memory, pins the thread and times the call. Every
 //! loop is chosen at run time from [`features::Features`], a plain value, so that a test may pretend to be any CPU. The
-//! folders of machine code, one per architecture, have the same file names; `portable` is plain Rust, the fallback that
-//! is tested everywhere.
+//! folders of machine code have the same file names; `portable` is plain Rust, the fallback that is tested everywhere.
 #![no_std]
 
 mod arithmetic;

@@ -21,7 +21,6 @@ impl Rng {
         Self(seed)
     }
 
-    /// The next 64 random bits.
     pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)

@@ -294,17 +294,13 @@ fn non_temporal_stores_end_in_a_store_fence_and_no_other_loop_does() {
 #[test]
 fn copies_without_vectors_are_as_named() {
     let row = |op: MemoryOp| MEMORY_KERNELS.iter().find(|kernel| kernel.op == op).unwrap();
-    let string: Vec<Instruction> = stream(row(MemoryOp::RepMovsb))
-        .work()
-        .iter()
-        .filter(|one| one.mnemonic() == Mnemonic::Movsb)
-        .copied()
-        .collect();
-    assert!(string.len() == 1 && string[0].has_rep_prefix(), "{string:?}");
-    let code = stream(row(MemoryOp::ByteLoop));
+    let string = stream(row(MemoryOp::RepMovsb));
+    let moves: Vec<_> = string.work().iter().filter(|one| one.mnemonic() == Mnemonic::Movsb).collect();
+    assert!(moves.len() == 1 && moves[0].has_rep_prefix(), "{moves:?}");
+    let bytes = row(MemoryOp::ByteLoop);
+    let code = stream(bytes);
     let moves = code.work().iter().filter(|instruction| touches_memory(instruction));
-    let names: Vec<String> = moves.map(name).collect();
-    assert_eq!(names, [row(MemoryOp::ByteLoop).loads[0], row(MemoryOp::ByteLoop).store.unwrap()]);
+    assert!(moves.map(name).eq([bytes.loads[0], bytes.store.unwrap()]));
 }
 
 #[test]

@@ -103,28 +103,26 @@ fn extensions_of_512_bit_vectors_need_avx512f() {
 }
 
 #[test]
-fn an_sse_only_cpu_gets_separate_multiplications_and_additions() {
-    let sse_only = Features::having(&[Feature::Sse2]);
-    let widest = |op, element| table::widest(op, element, &sse_only).map(|bound| bound.kernel().name);
-    assert_eq!(widest(CpuOp::Fma, Element::Fp64), Some("fma/fp64/sse2"));
-    assert_eq!(widest(CpuOp::Fma, Element::Fp32), Some("fma/fp32/sse2"));
-    assert_eq!(widest(CpuOp::Dot, Element::Int8), Some("dot/int8/scalar"));
-    let scalar = table::find(CpuOp::Fma, Element::Fp64, Isa::Scalar, &sse_only).map(|bound| bound.kernel().method);
-    assert_eq!(scalar, Some("cpu-mul-add/1"));
-}
-
-#[test]
-fn an_avx2_only_cpu_gets_no_512_bit_kernel() {
-    let avx2_only = Features::having(&[Feature::Sse2, Feature::Ssse3, Feature::Avx2, Feature::Fma]);
-    if !Features::detect().has_all(&[Feature::Avx2, Feature::Fma]) {
-        return;
+fn a_cpu_gets_the_widest_kernels_of_its_features() {
+    let sse_only = [Feature::Sse2];
+    let up_to_avx2 = [Feature::Sse2, Feature::Ssse3, Feature::Avx2, Feature::Fma];
+    for (features, width, dot, scalar) in [
+        (&sse_only[..], "sse2", "dot/int8/scalar", "cpu-mul-add/1"),
+        (&up_to_avx2[..], "avx2", "dot/int8/avx2", "cpu-fma/1"),
+    ] {
+        if !Features::detect().has_all(features) {
+            continue;
+        }
+        let claim = Features::having(features);
+        let widest = |op, element| table::widest(op, element, &claim).map(|bound| bound.kernel().name);
+        for element in [Element::Fp64, Element::Fp32] {
+            assert_eq!(widest(CpuOp::Fma, element), Some(&*format!("fma/{element}/{width}")));
+        }
+        assert_eq!(widest(CpuOp::Dot, Element::Int8), Some(dot));
+        assert!(table::find(CpuOp::Fma, Element::Fp64, Isa::Avx512, &claim).is_none());
+        let found = table::find(CpuOp::Fma, Element::Fp64, Isa::Scalar, &claim).map(|bound| bound.kernel().method);
+        assert_eq!(found, Some(scalar));
     }
-    let widest = |op, element| table::widest(op, element, &avx2_only).map(|bound| bound.kernel().name);
-    assert_eq!(widest(CpuOp::Fma, Element::Fp64), Some("fma/fp64/avx2"));
-    assert_eq!(widest(CpuOp::Dot, Element::Int8), Some("dot/int8/avx2"));
-    assert!(table::find(CpuOp::Fma, Element::Fp64, Isa::Avx512, &avx2_only).is_none());
-    let scalar = table::find(CpuOp::Fma, Element::Fp64, Isa::Scalar, &avx2_only).map(|bound| bound.kernel().method);
-    assert_eq!(scalar, Some("cpu-fma/1"));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn every_stream_agrees_with_a_plain_loop() {
     for (kernel, bound) in bound() {
         for blocks in [0, 1, 2, 3, 100] {
             for passes in [0, 1, 2, 3, 8] {
-                check(kernel, bound, blocks, passes, 5);
+                check(kernel, bound, blocks, passes, blocks as u64 * 1_000_003 + passes as u64);
             }
         }
     }
@@ -198,13 +198,6 @@ fn config() -> ProptestConfig {
 
 proptest! {
     #![proptest_config(config())]
-
-    #[test]
-    fn any_length_and_pattern_is_streamed_whole(blocks in 0_usize..50, passes in 0_usize..5, seed: u64) {
-        for (kernel, bound) in bound() {
-            check(kernel, bound, blocks, passes, seed);
-        }
-    }
 
     #[test]
     fn a_pattern_continues(seed: u64, lines in 0_usize..1000, ahead in 0_usize..1000) {

@@ -33,7 +33,6 @@ pub(crate) fn status_flags(file: &impl AsFd) -> io::Result<libc::c_int> {
     outcome(flags).map(|_| flags)
 }
 
-/// A number that is set on a socket (`getsockopt(2)`).
 pub(crate) fn socket_option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = length_of(&value);
@@ -43,7 +42,6 @@ pub(crate) fn socket_option(socket: &impl AsFd, level: libc::c_int, name: libc::
     outcome(status).map(|_| value)
 }
 
-/// Sets a number on a socket (`setsockopt(2)`).
 pub(crate) fn set_socket_option(
     socket: RawFd,
     level: libc::c_int,

@@ -135,7 +135,6 @@ where
     })
 }
 
-/// Why a thread could not be pinned to this CPU, and the fix.
 fn unpinnable(cpu: u32, error: &io::Error) -> String {
     let folder = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}"));
     let switch = folder.join("online");

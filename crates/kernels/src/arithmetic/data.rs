@@ -14,7 +14,6 @@ pub(crate) const MAX_LANES: usize = 256;
 /// Rows of a tile, and 32-bit columns of a tile.
 const TILE: usize = 16;
 
-/// The operands of a kernel.
 pub(crate) type Operands = [[u8; SLOT]; OPERANDS];
 
 /// The grid of floating-point accumulators, and their range on it.
@@ -22,9 +21,7 @@ pub(crate) type Operands = [[u8; SLOT]; OPERANDS];
 pub(crate) struct Grid {
     /// A unit is 2 to the minus this.
     pub(crate) fraction_bits: u32,
-    /// The lowest first value, in units.
     lowest: i64,
-    /// The number of possible first values.
     spread: i64,
     /// The accumulators stay below this many units.
     end: i64,
@@ -57,11 +54,9 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Every unsigned byte.
     pub(crate) const U8: Self = Self { bytes: 1, lowest: 0, highest: 255 };
     /// Half of them: two products with signed bytes cannot saturate 16 bits.
     pub(crate) const U7: Self = Self { bytes: 1, lowest: 0, highest: 127 };
-    /// Every signed byte.
     pub(crate) const S8: Self = Self { bytes: 1, lowest: -128, highest: 127 };
     /// Signed words but the two lowest: two products cannot overflow 32 bits.
     pub(crate) const S16: Self = Self { bytes: 2, lowest: -32766, highest: 32767 };
@@ -86,13 +81,9 @@ impl Range {
 pub(crate) enum Shape {
     /// Each lane has this number of adjacent factors in both operands.
     Vector(usize),
-    /// A matrix of 16 x 16 lanes.
-    Tile {
-        /// Factors in a row.
-        products: usize,
-        /// Factors of one column in one row of the second operand.
-        interleaved: usize,
-    },
+    /// A matrix of 16 x 16 lanes with this number of factors in a row; `interleaved` are those of one column in one row of
+    /// the second operand.
+    Tile { products: usize, interleaved: usize },
 }
 
 impl Shape {
@@ -133,36 +124,18 @@ pub(crate) enum Data {
     ProductsAndSums(Float),
     /// By operand 0, which is two, then by operand 1, which is a half; after each plus operand 2 and minus operand 3.
     DoubledAndHalved(Float),
-    /// Whole numbers, operands 0 by 1, then 2 by 3, into 32-bit sums that wrap; operand 4 holds 16-bit ones.
-    IntegerDot {
-        /// The factors of a lane.
-        shape: Shape,
-        /// The range of operands 0 and 2.
-        first: Range,
-        /// The range of operands 1 and 3.
-        second: Range,
-    },
+    /// Whole numbers, operands 0 by 1, then 2 by 3, into 32-bit sums that wrap; operand 4 holds 16-bit ones. `first` is
+    /// the range of operands 0 and 2.
+    IntegerDot { shape: Shape, first: Range, second: Range },
     /// 16-bit floating-point factors, operands 0 by 1, then 2 by 3, into fp32: they sum to one unit.
-    FloatDot {
-        /// The factors of a lane.
-        shape: Shape,
-        /// Their format.
-        factor: Float,
-    },
+    FloatDot { shape: Shape, factor: Float },
     /// Whole numbers that wrap, operands 0 by 1, then 2 by 3; operand 4 masks odd bytes, 5 even ones.
-    Elements {
-        /// Bytes of an element.
-        bytes: usize,
-    },
+    Elements { bytes: usize },
     /// Whole numbers in registers of at least four bytes: by operand 0, plus operand 1, minus operand 2, at every step.
-    Affine {
-        /// Bytes of an element.
-        bytes: usize,
-    },
+    Affine { bytes: usize },
 }
 
 impl Data {
-    /// The format of a floating-point accumulator.
     pub(crate) const fn float(self) -> Option<Float> {
         match self {
             Self::Products(float)
@@ -190,7 +163,6 @@ impl Data {
         matches!(self, Self::Elements { bytes: 1 | 2 })
     }
 
-    /// The grid of floating-point accumulators.
     pub(crate) const fn grid(self) -> Option<Grid> {
         match (self, self.float()) {
             // Each step adds less than 4 to less than 4: 11 bits hold multiples of 2^-8 up to 8.
@@ -227,7 +199,6 @@ impl Data {
         }
     }
 
-    /// Draws the bits of a lane's first value.
     pub(crate) fn draw_seed(self, rng: &mut Rng) -> u64 {
         match (self.float(), self.grid(), self) {
             (Some(float), Some(grid), _) => {
@@ -297,7 +268,6 @@ impl Data {
     }
 }
 
-/// Writes the values of one lane into the operands.
 fn set(operands: &mut Operands, float: Float, lane: usize, values: &[f64]) {
     for (slot, value) in operands.iter_mut().zip(values) {
         store(slot, lane, float.bytes(), float.encode(*value));
@@ -341,11 +311,7 @@ fn scaled(factor: u64, float: Float) -> f64 {
 
 /// Whether a factor has exactly `bits` bits and few trailing zeros.
 const fn is_filled(factor: u64, bits: u32) -> bool {
-    factor >> (bits - 1) == 1 && factor.trailing_zeros() <= most_trailing_zeros(bits)
-}
-
-const fn most_trailing_zeros(bits: u32) -> u32 {
-    if bits < 8 { 2 } else { bits / 4 }
+    factor >> (bits - 1) == 1 && factor.trailing_zeros() <= if bits < 8 { 2 } else { bits / 4 }
 }
 
 /// Integers `[a, b, c, d]` that fill the bits of a factor, with few trailing zeros, and `a * b - c * d == 1`.
@@ -392,7 +358,9 @@ fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shap
             }
         }
     }
-    for lane in 0..columns(shape, lanes) {
+    // Lanes with a second factor of their own: all of a vector, the first row of a tile.
+    let own = if matches!(shape, Shape::Tile { .. }) { TILE } else { lanes };
+    for lane in 0..own {
         if (Data::IntegerDot { shape, first, second }).gain(lane, operands).is_multiple_of(2) {
             let (_, b) = shape.factors(lane, 0);
             let even = number(&operands[1], b, second);
@@ -400,14 +368,6 @@ fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shap
         }
     }
     operands[4].as_chunks_mut().0.fill(1_u16.to_ne_bytes());
-}
-
-/// Lanes with a second factor of their own: all of a vector, the first row of a tile.
-const fn columns(shape: Shape, lanes: usize) -> usize {
-    match shape {
-        Shape::Vector(_) => lanes,
-        Shape::Tile { .. } => TILE,
-    }
 }
 
 /// Draws 16-bit factors of 8 bits in [1, 2) whose sums of products are one unit in every lane: the second pair of
@@ -484,12 +444,10 @@ fn number(slot: &[u8], index: usize, range: Range) -> i64 {
     if range.is_signed() { bits << shift >> shift } else { bits }
 }
 
-/// The bits of element `index`.
 fn load(slot: &[u8], index: usize, bytes: usize) -> u64 {
     bits(&slot[index * bytes..][..bytes])
 }
 
-/// Writes the low bytes of `value` into element `index`.
 fn store(slot: &mut [u8], index: usize, bytes: usize, value: u64) {
     set_bits(&mut slot[index * bytes..][..bytes], value);
 }

@@ -52,32 +52,26 @@ pub struct Kernel {
 /// NOPs between the same instructions.
 ///
 /// Such a core prefers the port with the fewest waiting instructions. If more are renamed than finish, waiting ones
-/// pile up, and instructions that could use any port are bound to one that others need: three ports reach 91 to 98 % of
-/// their rate. NOPs take a slot in renaming and no port, so nothing piles up. At 512 bits, with two ports, they only
-/// separate groups of equal instructions, in which such a core may fall into a slower rhythm.
+/// pile up on ports that others need: three ports reach 91 to 98 % of their rate. NOPs take a slot in renaming and no
+/// port. At 512 bits, with two ports, they separate groups of equal instructions, which may fall into a slower rhythm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spaced {
-    /// The loop with the NOPs in it.
     pub(crate) body: Body,
-    /// NOPs per iteration.
     pub(crate) nops: u64,
 }
 
 /// A variant of a loop that measures the clock under its load.
 ///
-/// The core's clock can fall while wide units work and rise within microseconds after them, so a chain of additions
-/// after the loop would measure another clock. This loop contains dependent additions of one cycle each, enough to set
-/// the pace. The work continues at two thirds of its rate or more: with less, a core may treat the load as a lighter
-/// one.
+/// The core's clock can fall while wide units work and rise within microseconds after them. This loop contains dependent
+/// additions of one cycle each, enough to set the pace, and at least two thirds of the work: with less, a core may treat
+/// the load as a lighter one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The loop with the additions in it.
     pub(crate) body: Body,
     /// Dependent additions per iteration.
     pub(crate) additions: u64,
 }
 
-/// Parts of rows.
 impl Kernel {
     /// What the rows of one operation, element and method have in common; the rest is for [`row`](Self::row).
     pub(crate) const fn of(
@@ -161,7 +155,6 @@ impl Kernel {
         self.lanes * self.data.lane_bytes()
     }
 
-    /// Bytes of all accumulators.
     pub(crate) const fn result_bytes(&self) -> usize {
         self.accumulators * self.vector_bytes()
     }

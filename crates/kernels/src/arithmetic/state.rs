@@ -1,15 +1,9 @@
-//! The memory of arithmetic kernels, and the exact prediction of their results.
+//! The memory of arithmetic kernels, and the prediction of their results, bit for bit: a loop that did less, more or other
+//! work than declared is detected in the lane where it happened. Operands are such that nothing is rounded or lost.
 //!
-//! Every result is predicted bit for bit and depends on the number of iterations, so a loop that did less, more or
-//! other work than declared is detected in the lane where it happened. Operands are such that no rounding, saturation
-//! or loss occurs (`data.rs`).
-//!
-//! * **Floating point.** Every accumulator lies on a grid and advances by the same few units per iteration, though each
-//!   step adds far more. When the grid is used up, after a *lap*, the accumulators are compared with the prediction and
-//!   reset.
-//! * **Whole numbers.** Sums wrap, and every lane advances by an odd number per pair of steps, so that it takes all of
-//!   its values before one returns. With 8 and 16 bits that is too soon, so the loop also counts its iterations.
-//! * **Plain loops** of whole numbers carry a value from one to the next by multiplication, addition and subtraction.
+//! Floating-point accumulators advance on a grid by a few units per iteration. When it is used up, after a *lap*, they are
+//! compared and reset. Sums of whole numbers wrap, and advance by an odd number per pair of steps, so that a lane takes all
+//! of its values before one returns. With 8 and 16 bits that is too soon, so the loop also counts its iterations.
 
 use crate::arithmetic::data::{Data, MAX_LANES, OPERANDS, SLOT, bits, set_bits};
 use crate::arithmetic::float::Float;
@@ -22,11 +16,9 @@ use crate::rng::Rng;
 pub struct ArithmeticState {
     kernel: &'static Kernel,
     pub(crate) registers: RegisterFile,
-    /// Iterations since the last reset.
     iterations: u64,
     /// The sum that a pair of steps adds to each lane of whole numbers.
     gains: [u64; MAX_LANES],
-    /// The results of a full lap.
     lap: [u8; RESULTS],
     /// The first lap since the last reset with other results.
     fault: Option<Mismatch>,
@@ -112,7 +104,6 @@ impl ArithmeticState {
         &self.registers.results[..self.kernel.result_bytes()]
     }
 
-    /// Iterations until the end of the lap.
     pub(crate) const fn iterations_left(&self) -> u64 {
         self.kernel.lap() - self.iterations % self.kernel.lap()
     }
@@ -226,7 +217,6 @@ impl ArithmeticState {
     }
 }
 
-/// The effect of a number of iterations on a lane.
 enum Prediction<'a> {
     /// Adds the same to every lane, exactly.
     Float { float: Float, gain: f64 },
@@ -237,7 +227,6 @@ enum Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    /// The bits of a lane that started at `seed`.
     fn lane_bits(&self, lane: usize, seed: u64) -> u64 {
         match self {
             Self::Float { float, gain } => float.encode(float.decode(seed) + gain),

@@ -1,9 +1,8 @@
 //! The threads that work on one problem together, and how they wait without the operating system.
 //!
-//! A crew starts no thread: its caller calls the same method of a problem on every thread, each with its own number,
-//! and the threads meet inside. They wait by spinning, since a wait is short compared with a system call; if it is not,
-//! because there are more threads than cores, the caller's `pause` yields. If a thread panics or gives up, every other
-//! thread returns [`Abandoned`], now and in every later call.
+//! A crew starts no thread: its caller calls the same method of a problem on every thread. They wait by spinning, since a
+//! wait is short compared with a system call; a long one calls `pause`. If a thread panics or gives up, every other thread
+//! returns [`Abandoned`], now and in every later call.
 
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -31,11 +30,8 @@ pub(super) enum Phase {
 pub struct Crew {
     threads: usize,
     pause: fn(),
-    /// Threads that have arrived at the current meeting.
     arrived: AtomicUsize,
-    /// Meetings that have taken place.
     meetings: AtomicUsize,
-    /// The current phase.
     phase: AtomicUsize,
     /// A bit for each thread that is inside.
     inside: [AtomicU64; MOST_THREADS / 64],
@@ -97,7 +93,6 @@ impl Crew {
         Ok(result)
     }
 
-    /// Waits until all threads of the crew have arrived.
     #[inline]
     pub(super) fn meet(&self) -> Result<(), Abandoned> {
         self.meet_and(|| {})
@@ -118,7 +113,6 @@ impl Crew {
         self.wait_until(|| self.meetings.load(Ordering::Acquire) != meeting)
     }
 
-    /// Spins until the condition holds.
     pub(super) fn wait_until(&self, mut is_so: impl FnMut() -> bool) -> Result<(), Abandoned> {
         let mut looks = 0_u32;
         while !is_so() {

@@ -10,7 +10,6 @@ use crate::native::tiles::fetch;
 /// A left factor in stripes of the tile's rows.
 #[derive(Clone, Copy)]
 pub(super) struct Left<T> {
-    /// The first stripe.
     pub(super) first: *const T,
     /// Elements from one stripe to the next.
     pub(super) stripe: usize,

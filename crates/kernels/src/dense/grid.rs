@@ -56,18 +56,15 @@ pub(super) struct Grid<T> {
 }
 
 impl<T> Grid<T> {
-    /// The matrix that begins at `first`.
     pub(super) const fn new(first: *mut T, step: usize) -> Self {
         Self { first, step }
     }
 
-    /// Elements from one column to the next.
     #[inline]
     pub(super) const fn step(self) -> usize {
         self.step
     }
 
-    /// The address of an entry.
     #[inline]
     pub(super) const fn at(self, row: usize, column: usize) -> *mut T {
         self.first.wrapping_add(column * self.step + row)

@@ -1,10 +1,8 @@
 //! Dense linear algebra: the product of two matrices ([`Product`]), and the solution of `A x = b` by LU factorisation
 //! with partial pivoting as in LINPACK and HPL ([`Solver`]), or in mixed precision as in HPL-MxP ([`Mixed`]).
 //!
-//! [`Tile`] has the innermost loops, [`Blocking`] cuts a problem for the caches, and the threads of a [`Crew`], which
-//! are the caller's, work on it together. Matrices are in columns; entries are drawn from a seed by [`Uniform`], so
-//! that a result is checked against a system drawn again. Nothing here allocates, reads a clock or calls the operating
-//! system.
+//! Matrices are in columns; entries are drawn from a seed by [`Uniform`], so that a result is checked against a system drawn
+//! again. Nothing here allocates, reads a clock or calls the operating system.
 
 mod blocking;
 mod crew;

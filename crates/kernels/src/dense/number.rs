@@ -52,51 +52,33 @@ pub trait Number:
     fn to_f64(self) -> f64;
 }
 
-impl Number for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
-    const ROUNDOFF: f64 = Self::EPSILON / 2.0;
-    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
-    const ELEMENT: Element = Element::Fp64;
+macro_rules! number {
+    ($float:ty, $element:ident) => {
+        impl Number for $float {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
+            const ROUNDOFF: f64 = Self::EPSILON as f64 / 2.0;
+            const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
+            const ELEMENT: Element = Element::$element;
 
-    #[inline]
-    fn abs(self) -> Self {
-        Self::abs(self)
-    }
+            #[inline]
+            fn abs(self) -> Self {
+                Self::abs(self)
+            }
 
-    #[inline]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
+            #[inline]
+            #[allow(clippy::cast_possible_truncation, reason = "rounding to this type is what is asked for")]
+            fn from_f64(value: f64) -> Self {
+                value as Self
+            }
 
-    #[inline]
-    fn to_f64(self) -> f64 {
-        self
-    }
+            #[inline]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        }
+    };
 }
-
-impl Number for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const SMALLEST_NORMAL: Self = Self::MIN_POSITIVE;
-    const ROUNDOFF: f64 = Self::EPSILON as f64 / 2.0;
-    const SPARE_BITS: u32 = u64::BITS - Self::MANTISSA_DIGITS;
-    const ELEMENT: Element = Element::Fp32;
-
-    #[inline]
-    fn abs(self) -> Self {
-        Self::abs(self)
-    }
-
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to this type is what is asked for")]
-    fn from_f64(value: f64) -> Self {
-        value as Self
-    }
-
-    #[inline]
-    fn to_f64(self) -> f64 {
-        f64::from(self)
-    }
-}
+number!(f64, Fp64);
+number!(f32, Fp32);

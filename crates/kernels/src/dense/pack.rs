@@ -54,14 +54,12 @@ pub(super) unsafe fn paired_stripes<T: Number>(
     for (level, column) in columns.clone().step_by(2).enumerate() {
         for (index, first) in rows.clone().step_by(height).enumerate() {
             let part = first..rows.end.min(first + height);
-            // SAFETY: the caller's promise.
-            let (first, second) = unsafe {
+            // SAFETY: the caller's promise, for this level of this stripe of the target.
+            let (first, second, packed) = unsafe {
                 let second = (column + 1 < columns.end).then(|| grid.column(column + 1, part.clone()));
-                (grid.column(column, part.clone()), second)
+                let packed = target.add(index * stripe + level * height);
+                (grid.column(column, part.clone()), second, core::slice::from_raw_parts_mut(packed, height))
             };
-            // SAFETY: this level of this stripe of the target, which the caller vouches for.
-            let packed =
-                unsafe { core::slice::from_raw_parts_mut(target.add(index * stripe + level * height), height) };
             let (packed, padding) = packed.split_at_mut(part.len());
             tile.round(first, second, packed);
             padding.fill(T::ZERO);

@@ -65,7 +65,6 @@ impl<T: Number> Shape<T> {
         2.0 * self.rows as f64 * self.columns as f64 * self.depth as f64
     }
 
-    /// The depth that is processed at a time.
     fn part(&self) -> usize {
         self.blocking.panel.clamp(1, self.depth.max(1))
     }
@@ -79,7 +78,6 @@ impl<T: Number> Shape<T> {
         apart::<T>(self.rows.next_multiple_of(self.tile.rows()) * self.part())
     }
 
-    /// The entries of A, B and C.
     fn uniforms(&self) -> [Uniform; 3] {
         let of = |number, rows| Uniform::new(mix(self.seed.wrapping_add(number)), rows);
         [of(0, self.rows), of(1, self.depth), of(2, self.rows)]
@@ -315,7 +313,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         }
     }
 
-    /// Whether a part of the depth of both factors is packed.
     fn is_packed(&self, part: usize) -> bool {
         self.left.done(part) == self.shape.rows && self.right.done(part) == self.shape.columns
     }
@@ -353,7 +350,6 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         }
     }
 
-    /// A row of B times the vectors.
     fn right_times_signs(&self, row: usize) -> [f64; VECTORS] {
         let [_, right, _] = self.shape.uniforms();
         let mut sums = [0.0; VECTORS];
@@ -425,7 +421,6 @@ const fn signs(seed: u64, row: usize) -> u64 {
     mix(seed ^ mix(row as u64))
 }
 
-/// Adds a value to each sum with its sign.
 fn add_signed(sums: &mut [f64; VECTORS], value: f64, signs: u64) {
     for (vector, sum) in sums.iter_mut().enumerate() {
         *sum += if signs >> vector & 1 == 0 { value } else { -value };

@@ -8,9 +8,6 @@ use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::rng::{GOLDEN, mix};
 
-/// 2^-53: the distance between drawn `f64` numbers.
-const FP64_STEP: f64 = 1.0 / (1_u64 << 53) as f64;
-
 /// Uniform numbers in [-0.5, 0.5), as HPL's matrices are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uniform {
@@ -24,20 +21,13 @@ impl Uniform {
         Self { seed, rows }
     }
 
-    /// The entry, a multiple of 2^-53.
-    #[inline]
-    pub const fn entry(self, row: usize, column: usize) -> f64 {
-        (self.bits(row, column) >> 11) as f64 * FP64_STEP - 0.5
-    }
-
-    /// The entry for this type: a multiple of its roundoff, of the leading random bits, so that it is exact and 0.5 is
+    /// The entry in this type: a multiple of its roundoff, of the leading random bits, so that it is exact and 0.5 is
     /// excluded.
     #[inline]
     pub fn real<T: Number>(self, row: usize, column: usize) -> T {
         T::from_f64((self.bits(row, column) >> T::SPARE_BITS) as f64 * T::ROUNDOFF - 0.5)
     }
 
-    /// The random bits of an entry.
     #[inline]
     const fn bits(self, row: usize, column: usize) -> u64 {
         let number = (column * self.rows + row) as u64;
@@ -114,7 +104,7 @@ mod tests {
         for column in 0..4 {
             for row in 0..7 {
                 let expected = (rng.next() >> 11) as f64 / (1_u64 << 53) as f64 - 0.5;
-                assert_eq!(Uniform::new(9, 7).entry(row, column).to_bits(), expected.to_bits());
+                assert_eq!(Uniform::new(9, 7).real::<f64>(row, column).to_bits(), expected.to_bits());
             }
         }
     }
@@ -124,7 +114,7 @@ mod tests {
         let mut sums = [0.0_f64; 2];
         let (mut least, mut most) = (1.0_f64, -1.0_f64);
         for row in 0..100_000 {
-            let entry = Uniform::new(3, 100_000).entry(row, 5);
+            let entry = Uniform::new(3, 100_000).real::<f64>(row, 5);
             assert!(
                 (-0.5..0.5).contains(&entry) && (-0.5..0.5).contains(&Uniform::new(3, 100_000).real::<f32>(row, 5))
             );
@@ -146,7 +136,7 @@ mod tests {
         // SAFETY: four columns of the matrix are there.
         unsafe { fill_diagonal(uniform, grid, 255..259) };
         for row in 255..259 {
-            let others = (0..N).filter(|column| *column != row).map(|column| uniform.entry(row, column).abs());
+            let others = (0..N).filter(|column| *column != row).map(|column| uniform.real::<f64>(row, column).abs());
             let expected = others.sum::<f64>() + 0.5;
             assert_eq!(matrix[(row - 255) * N + row].to_bits(), expected.to_bits(), "{row}");
         }

@@ -34,7 +34,6 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The length of the next piece of `left`.
     fn piece(self, left: usize) -> usize {
         // A thread alone waits for no other.
         let fair = if self.threads == 1 { left } else { left / (2 * self.threads) };
@@ -43,14 +42,12 @@ impl Share {
 }
 
 impl Jobs {
-    /// Resets all stages.
     pub(super) fn restart(&self) {
         for counter in self.next.iter().chain(&self.done) {
             counter.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Takes the next piece of a stage.
     pub(super) fn take(&self, stage: usize, all: Range<usize>, share: Share) -> Option<Range<usize>> {
         let at = |counter: u64| place_in(counter, stage).unwrap_or(all.start);
         let piece = |at: usize| at..at + share.piece(all.end.saturating_sub(at));
@@ -70,7 +67,6 @@ impl Jobs {
         let _ = self.done[stage % 2].fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
     }
 
-    /// How much of a stage's work is done.
     pub(super) fn done(&self, stage: usize) -> usize {
         place_in(self.done[stage % 2].load(Ordering::Acquire), stage).unwrap_or(0)
     }
@@ -80,7 +76,6 @@ const fn counter_at(stage: usize, place: usize) -> u64 {
     (stage as u64 + 1) << 32 | place as u64
 }
 
-/// The position of a counter, if it is of this stage.
 fn place_in(counter: u64, stage: usize) -> Option<usize> {
     (counter >> 32 == stage as u64 + 1).then(|| usize::try_from(counter & PLACE).ok()).flatten()
 }
@@ -94,10 +89,8 @@ pub(super) struct CrewStages {
     threads: usize,
 }
 
-/// The stage of a thread.
 #[derive(Debug)]
 struct ThreadStage {
-    /// The number of finished stages.
     finished: AtomicUsize,
     /// Its columns: the first, and one past the last.
     columns: AtomicU64,
@@ -107,7 +100,6 @@ struct ThreadStage {
 const ANY: u64 = PLACE;
 
 impl CrewStages {
-    /// The stages of this number of threads.
     pub(super) const fn new(threads: usize) -> Self {
         let places =
             [const { ThreadStage { finished: AtomicUsize::new(0), columns: AtomicU64::new(ANY) } }; MOST_THREADS];
@@ -118,7 +110,6 @@ impl CrewStages {
         &self.places[..self.threads]
     }
 
-    /// Resets all threads.
     pub(super) fn restart(&self) {
         for place in self.all() {
             place.finished.store(0, Ordering::Relaxed);
@@ -137,12 +128,10 @@ impl CrewStages {
         self.places[thread].columns.store(start << 32 | end, Ordering::Release);
     }
 
-    /// This thread has finished a stage.
     pub(super) fn finish(&self, thread: usize, stage: usize) {
         self.places[thread].finished.store(stage + 1, Ordering::Release);
     }
 
-    /// Whether every thread has finished this number of stages.
     pub(super) fn have_finished(&self, stages: usize) -> bool {
         self.all().iter().all(|place| place.finished.load(Ordering::Acquire) >= stages)
     }

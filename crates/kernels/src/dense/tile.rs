@@ -1,9 +1,7 @@
 //! The innermost loops of dense linear algebra, one row for each element type and instruction set.
 //!
-//! A *tile* is the part of a matrix `C` that fits the registers. Its loop runs through the depth of a product and then
-//! updates memory: `C -= A * B`, with the left factor in stripes of the tile's rows, the right one packed in strips of
-//! its columns. A second loop works on single columns, for what is not a product: the narrowest panels, and triangular
-//! systems of one right-hand side.
+//! A *tile* is the part of a matrix `C` that fits the registers; its loop computes `C -= A * B`. A second loop works on single
+//! columns: the narrowest panels, and triangular systems of one right-hand side.
 
 use model::isa::Isa;
 
@@ -46,17 +44,13 @@ pub(crate) type ColumnsBody<T> = unsafe fn(job: &Elimination<T>) -> T;
 
 /// Subtracts multiples of columns from another column: `target -= sum over i of factors[i] * source i`.
 pub(crate) struct Elimination<T> {
-    /// The first source; the others are `step` elements apart.
     pub(crate) sources: *mut T,
-    /// Elements from one source to the next.
+    /// Elements from one source to the next, of at most [`SOURCES`].
     pub(crate) step: usize,
-    /// The number of sources, at most [`SOURCES`].
     pub(crate) count: usize,
-    /// The factor of each source.
     pub(crate) factors: [T; SOURCES],
     /// The last source is first multiplied by this, in place.
     pub(crate) scale: Option<T>,
-    /// The column that is updated.
     pub(crate) target: *mut T,
     /// Elements of each column.
     pub(crate) rows: usize,
@@ -101,14 +95,12 @@ pub(crate) type RoundBody<T> = unsafe fn(first: &[T], second: Option<&[T]>, pair
 /// The depth of a product in steps of its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// Steps of the loop.
     pub(crate) count: usize,
     /// Whether each is two steps of the depth, as pairs of bf16.
     pub(crate) are_pairs: bool,
 }
 
 impl Levels {
-    /// One step per level of the depth.
     pub(crate) const fn single(count: usize) -> Self {
         Self { count, are_pairs: false }
     }
@@ -122,7 +114,6 @@ impl Levels {
 /// The most elements of any tile, for scratch tiles on the stack.
 pub(crate) const LARGEST_TILE: usize = 48 * 8;
 
-/// A scratch tile.
 #[repr(C, align(64))]
 pub(crate) struct Scratch<T>(pub(crate) [T; LARGEST_TILE]);
 
@@ -166,7 +157,6 @@ impl<T: Number> Tile<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct BoundTile<T: 'static> {
     tile: &'static Tile<T>,
-    /// The tile's loop for this core.
     body: TileBody<T>,
 }
 

@@ -93,7 +93,6 @@ impl HandoffLine {
     }
 }
 
-/// Compares the number in the line with the expected one.
 #[inline]
 const fn expect(found: u64, expected: u64) -> Result<(), Lost> {
     match found {

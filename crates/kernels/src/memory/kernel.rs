@@ -17,13 +17,10 @@ pub const MOST_SOURCES: usize = 3;
 /// The input of a body, and its results.
 #[repr(C, align(64))]
 pub(crate) struct Job {
-    /// The array that is written.
     pub(crate) target: *mut Block,
     /// The arrays that are read, as many as the operation has.
     pub(crate) sources: [*const Block; MOST_SOURCES],
-    /// Blocks of every array.
     pub(crate) blocks: usize,
-    /// Passes over all blocks.
     pub(crate) passes: usize,
     /// Eight equal words: the summand or factor.
     pub(crate) operand: CacheLine,

@@ -1,9 +1,7 @@
 //! The contents of memory: never zero, different in every line and so in every page, cheap to make and to predict.
 //!
-//! Word `w` of line `n` is `base[w] + n * STEP`: eight interleaved Weyl sequences with random bases. Page-unique data
-//! cannot be merged (KSM), mapped to the zero page or elided by a core that drops stores of zero over zero (Downs,
-//! "Hardware store elimination", travisdowns.github.io, 2020), and a line that was skipped, doubled or misplaced is
-//! detected.
+//! Word `w` of line `n` is `base[w] + n * STEP`. Page-unique data cannot be merged (KSM) or elided by a core that drops
+//! stores of zero over zero (Downs, "Hardware store elimination", travisdowns.github.io, 2020).
 
 use crate::memory::lines::CacheLine;
 use crate::rng::{GOLDEN, Rng};
@@ -91,7 +89,6 @@ impl Pattern {
     }
 }
 
-/// 0 + 1 + 2 + … + (count - 1), modulo 2^64.
 pub(crate) const fn triangle(count: u64) -> u64 {
     // One of the two factors is even.
     if count.is_multiple_of(2) {

@@ -1,10 +1,8 @@
 //! The table of memory streams. Byte counts are the program's own, without write-allocate traffic. Non-temporal bodies
 //! end in a store fence, so that their bytes have left the core when a call returns.
 //!
-//! A call makes many passes, since one over a working set in the first-level cache takes only tens of cycles. It
-//! returns how many blocks its pointers have passed; sums grow with every pass, and the values written differ from pass
-//! to pass. The widest stream is not always the fastest: cores that lower their clock for 512-bit units may store
-//! faster by narrower ones.
+//! A call makes many passes, since one over a first-level cache takes tens of cycles. It returns how many blocks its pointers
+//! have passed; sums grow, and values written differ, with every pass.
 
 use model::isa::{Isa, MemoryOp};
 

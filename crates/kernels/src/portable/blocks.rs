@@ -13,7 +13,6 @@ use crate::memory::blocks::kernel::{BlockKernel, Blocks, Moves, State};
 const ASCENDING: bool = false;
 const RANDOM: bool = true;
 
-/// Bytes as words.
 #[expect(clippy::cast_possible_truncation, reason = "offsets of words that the caller has in memory")]
 const fn to_words(bytes: u64) -> usize {
     bytes as usize / WORD_BYTES
@@ -26,7 +25,6 @@ fn next_source<const ORDER: bool>(state: &mut State) -> usize {
     to_words(if ORDER == RANDOM { state.source_block(place).wrapping_mul(state.block_bytes) } else { place })
 }
 
-/// The first word of the next block of the target.
 fn next_target<const ORDER: bool>(state: &mut State) -> usize {
     let place = state.target;
     state.target = place.wrapping_add(state.step);

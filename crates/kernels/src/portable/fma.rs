@@ -9,7 +9,6 @@ use crate::arithmetic::registers::RegisterFile;
 const PAIRS: usize = 2;
 const ACCUMULATORS: usize = 8;
 
-/// Defines a loop over one floating-point type.
 macro_rules! multiply_add {
     ($name:ident, $float:ty, $bytes:literal) => {
         pub(super) extern "C" fn $name(registers: &mut RegisterFile, iterations: u64) {

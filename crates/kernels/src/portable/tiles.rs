@@ -12,10 +12,8 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
-/// The portable tile of fp64.
 pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
 
-/// The portable tile of fp32.
 pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
 
 const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
@@ -118,8 +116,7 @@ unsafe extern "C" fn tile<T: Number>(
     }
 }
 
-/// See [`ColumnsBody`]. Inlined into the function of each instruction set, whose
-/// vectors the compiler then uses.
+/// See [`ColumnsBody`]. Inlined into the function of each instruction set, whose vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
 pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
@@ -139,7 +136,6 @@ pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
     }
 }
 
-/// The elimination with a constant number of sources.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
 unsafe fn take<T: Number, const COUNT: usize>(job: &Elimination<T>) -> T {
@@ -169,9 +165,10 @@ unsafe fn part<T: Number, const COUNT: usize, const LENGTH: usize>(
     let mut values = *target;
     for index in 0..COUNT {
         // SAFETY: and of each source.
-        let source = unsafe { job.sources.add(index * job.step + first).cast::<[T; LENGTH]>() };
-        // SAFETY: as above.
-        let mut factors = unsafe { source.read() };
+        let (source, mut factors) = unsafe {
+            let source = job.sources.add(index * job.step + first).cast::<[T; LENGTH]>();
+            (source, source.read())
+        };
         if let (Some(scale), true) = (job.scale, index + 1 == COUNT) {
             factors = factors.map(|factor| factor * scale);
             // SAFETY: the last source may be written where it is scaled.

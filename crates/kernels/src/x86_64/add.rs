@@ -2,7 +2,6 @@
 
 use super::loops::vector_loop;
 
-/// Defines a loop of three-operand additions.
 macro_rules! additions {
     ($name:ident, $register:literal, $bytes:literal, $move:literal, $add:literal, $first:literal, $accumulators:literal
         $(, $($paced:tt)*)?
@@ -27,7 +26,6 @@ additions!(fp32_avx512, "zmm", 64, "vmovups", "vaddps",
 additions!(fp64_avx2, "ymm", 32, "vmovupd", "vaddpd", 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15");
 additions!(fp32_avx2, "ymm", 32, "vmovups", "vaddps", 2, "2,3,4,5,6,7,8,9,10,11,12,13,14,15");
 
-/// Defines a loop of SSE's two-operand additions.
 macro_rules! sse_additions {
     ($name:ident, $bytes:literal, $move:literal, $add:literal) => {
         vector_loop!($name {

@@ -9,15 +9,13 @@ use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
 
 /// Defines a loop over pairs of registers, the first of each for `fma` and the second for `add`; in a group of pairs
-/// all multiply-adds come first. Operands are loaded from the slots given with their registers, unless a step takes
-/// them from memory. RDI is the register file, RSI the number of iterations.
+/// all multiply-adds come first. RDI is the register file, RSI the number of iterations.
 ///
-/// A `paced` function is the same loop with dependent additions of R9 to R8 ([`Pace`]): one behind each pair of a group
-/// (which `0 * ` its register only names), and some more behind the last of the odd steps. They take no longer than
-/// they must, as fewer multiply-adds a cycle leave the clock of Emerald Rapids where it is: at 256 bits one for two
-/// instructions shows 2.79 GHz, which is the clock of the loop itself, and a seventh more show 2.99 GHz.
-///
-/// A `spaced` function is the same loop with NOPs behind each pair, as in `vector_loop`.
+/// A `paced` function is the same loop with dependent additions of R9 to R8 ([`Pace`](crate::arithmetic::kernel::Pace)):
+/// one behind each pair of a group (which `0 * ` its register only names), and some more behind the last of the odd steps.
+/// With more, fewer multiply-adds a cycle leave the clock of Emerald Rapids where it is: at 256 bits one for two
+/// instructions shows 2.79 GHz, the clock of the loop itself, and a seventh more 2.99 GHz. A `spaced` function has NOPs
+/// behind each pair, as in `vector_loop`.
 macro_rules! paired_loop {
     ($name:ident $shape:tt, paced: $paced:ident, $more:literal
         $(, spaced: $spaced:ident, $nops:literal, $all_nops:literal)?

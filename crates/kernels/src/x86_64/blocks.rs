@@ -119,7 +119,6 @@ macro_rules! next_piece {
     };
 }
 
-/// Defines a loop that adds up all words of each block.
 macro_rules! read {
     ($name:ident, $order:ident, $register:literal, $bytes:literal, parts: $parts:literal, groups: $groups:literal,
      clear: $clear:literal, load: $load:literal, add: $add:literal, reduce: $reduce:literal, store: $store:literal,
@@ -178,7 +177,6 @@ macro_rules! reads {
 reads!(read_ascending_avx512, read_ascending_avx2, read_ascending_sse2, ascending);
 reads!(read_random_avx512, read_random_avx2, read_random_sse2, random);
 
-/// Defines a loop that writes each block's content.
 macro_rules! write {
     ($name:ident, $order:ident, $register:literal, $bytes:literal, parts: $parts:literal, step: $step:literal,
      spread: $spread:literal, begin: $begin:literal, store: $store:literal, advance: $advance:literal,
@@ -299,7 +297,6 @@ macro_rules! copies {
 copies!(copy_ascending_avx512, copy_ascending_avx2, copy_ascending_sse2, ascending);
 copies!(copy_random_avx512, copy_random_avx2, copy_random_sse2, random);
 
-/// Defines the loops for single words in one order.
 macro_rules! single_words {
     ($read:ident, $write:ident, $copy:ident, $order:ident) => {
         #[unsafe(naked)]

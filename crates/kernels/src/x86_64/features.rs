@@ -5,7 +5,6 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 use crate::features::{CpuFacts, Features};
 
-/// The features of the CPU that executes this call.
 pub(crate) fn detect() -> Features {
     let leaf0 = __cpuid(0);
     let highest = leaf0.eax;

@@ -4,28 +4,22 @@
 /// `body` one after another, and the accumulators are stored. RDI is the register file, RSI the number of iterations.
 ///
 /// A body is groups of steps, each repeated: `2 x ["even", "odd"]` is two pairs of steps per iteration. In a step,
-/// `\\acc` stands for the number of the accumulator's register. Consecutive instructions work on different
-/// accumulators, so the distance between dependent steps is the number of accumulators. A step behind `@` has its own
-/// list: some of the accumulators, or digits that stand for several each, or pairs of registers, of which the first is
-/// `\\product` and the second `\\acc`, or numbers with names: `{ [a b] [1 2], [3 4] }` is `\\a` and `\\b` twice.
-/// Accumulators are registers `first` and up, stored packed at `bytes` each; `finish` is VZEROUPPER or nothing. A
-/// `counted` loop increments RAX once per iteration, from and to the register file's count.
+/// `\\acc` stands for the number of the accumulator's register. A step behind `@` has its own list: some of the
+/// accumulators, or digits that stand for several each, or pairs of registers, `\\product` and `\\acc`, or numbers with
+/// names: `{ [a b] [1 2], [3 4] }` is `\\a` and `\\b` twice. Accumulators are registers `first` and up, stored packed at
+/// `bytes` each. A `counted` loop increments RAX once per iteration, from and to the register file's count.
 ///
 /// `products` are formed before the loop. Each step of the `body` then adds one and forms another in its place, for a
-/// step as many steps ahead as there are products; the last are never added. An addition right behind its
-/// multiplication would wait in the scheduler, and renaming prefers ports with few waiting micro-operations, so that
-/// other additions would go to the ports that the multiplications need. Products of several instructions may be formed
-/// in stages; those before the loop then go as far as the loop's first steps expect.
+/// step as many steps ahead as there are products. An addition right behind its multiplication would wait in the
+/// scheduler, and other additions would go to the ports that the multiplications need.
 ///
-/// A `paced` function is the same loop with additions of R9 to R8 after every step, which depend on each other and take
-/// a little longer than the steps ([`crate::arithmetic::kernel::Pace`]). Their number may depend on the accumulator:
-/// `((\\acc & 3) + 2) / 3` is one after three of four.
+/// A `paced` function is the same loop with dependent additions of R9 to R8 after every step, which take a little longer
+/// than the steps ([`crate::arithmetic::kernel::Pace`]): `((\\acc & 3) + 2) / 3` is one after three of four.
 ///
 /// A `spaced` function is the same loop with some NOPs after every step, or after each part of a step that is written
-/// `first => second`, until their total is spent: the end of the loop takes the places of the last
-/// ([`crate::arithmetic::kernel::Spaced`]). Each has nine bytes, the longest form that Intel recommends (SDM volume 2B,
-/// NOP): of shorter ones more lie in 64 bytes than the micro-op cache passes on in time. But where steps and NOPs of
-/// `two` bytes fill 64 bytes with a whole number of the cache's lines, these do best.
+/// `first => second`, until their total is spent ([`crate::arithmetic::kernel::Spaced`]). Each has nine bytes, the longest
+/// form that Intel recommends (SDM volume 2B, NOP): of shorter ones more lie in 64 bytes than the micro-op cache passes on
+/// in time. Where steps and NOPs of `two` bytes fill 64 bytes with a whole number of the cache's lines, these do best.
 macro_rules! vector_loop {
     ($name:ident $shape:tt
         $(, paced: $paced:ident, $additions:literal)?

@@ -1,11 +1,9 @@
 //! The kernels of x86-64, in machine code.
 //!
-//! Every body is a naked function of one assembly block with registers fixed by hand, so no compiler can fold, hoist,
-//! spill or widen anything, and no target feature has to be enabled to build it. The calling convention is System V's:
-//! arguments in RDI, RSI and RDX; all vector registers (ZMM16-31 included), RAX, RCX and R8-R11 are the callee's to
-//! destroy, so that no clobbers are declared. Bodies that use 256- or 512-bit registers end with VZEROUPPER, so that
-//! legacy SSE code after them runs at full speed; those that use tiles release them. A kernel's function is named like
-//! the kernel: `fma/fp64/avx512` is `fma::fp64_avx512`.
+//! Every body is a naked function of one assembly block with registers fixed by hand, so no compiler can change it, and no
+//! target feature has to be enabled. The calling convention is System V's: arguments in RDI, RSI and RDX; vector registers,
+//! RAX, RCX and R8-R11 are the callee's to destroy. Bodies with 256- or 512-bit registers end with VZEROUPPER, those with
+//! tiles release them. A kernel's function is named like the kernel: `fma/fp64/avx512` is `fma::fp64_avx512`.
 
 mod add;
 mod all_pipes;

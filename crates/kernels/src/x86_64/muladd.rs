@@ -1,14 +1,8 @@
 //! Element-wise multiply-add of packed whole numbers that wrap: `acc += a * b` in every element.
 //!
-//! A step starts from packed elements and ends with packed sums, as an ordinary loop over arrays would. x86 multiplies
-//! packed words and, later, doublewords and quadwords; the rest is built from these:
-//!
-//! * bytes from words: the even bytes' products are the low halves of the words' products, the odd bytes' those of
-//!   words shifted down by words masked in place; a mask puts both together;
-//! * quadwords, before AVX-512, from three products of doublewords: the low halves', and the mixed ones shifted up.
-//!
-//! Only the last addition is in the dependent chain, so few accumulators are enough; other registers hold products that
-//! are formed ahead of their additions.
+//! x86 multiplies packed words and, later, doublewords and quadwords. Bytes are multiplied as words, the odd ones shifted
+//! down, and put together by a mask. Quadwords, before AVX-512, take three products of doublewords: the low halves', and the
+//! mixed ones shifted up. Only the last addition is in the dependent chain; other registers hold products ahead of it.
 
 use super::loops::{products_far_ahead, vector_loop};
 

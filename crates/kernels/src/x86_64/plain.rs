@@ -1,13 +1,9 @@
-//! What a compiler makes of an ordinary scalar loop: `x = x * m + a - s` on some independent variables, over `char`,
-//! `short`, `int`, `long`, `float` and `double`.
+//! What a compiler makes of an ordinary scalar loop: `x = x * m + a - s` on some independent variables.
 //!
-//! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize` for loops over locals of each type (one
-//! multiplication, one addition and one subtraction per step), without its folding of `a - s` and with the loop
-//! unrolled. In general registers the variables' steps follow one another. GCC puts the multiplications of several
-//! variables first; that keeps Zen 4 at 1.875 instructions a cycle instead of three, as additions that wait take the
-//! one unit that multiplies (probed, 2026-11). C computes `char` and `short` in `int`, so these are loops over 32-bit
-//! registers that start from narrow values; all 32 bits are verified. There are as many variables as registers allow,
-//! so that throughput and not the latency of a chain is measured.
+//! The instructions are those of GCC 12 at `-O2 -fno-tree-vectorize`, without its folding of `a - s` and with the loop
+//! unrolled. In general registers the variables' steps follow one another: GCC's order keeps Zen 4 at 1.875 instructions a
+//! cycle instead of three, as additions that wait take the one unit that multiplies (probed, 2026-11). C computes `char` and
+//! `short` in `int`, so these are loops over 32-bit registers. There are as many variables as registers allow.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;

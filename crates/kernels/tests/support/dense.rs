@@ -76,7 +76,8 @@ pub(crate) struct Oracle {
 /// Gaussian elimination with partial pivoting of a seed's system.
 pub(crate) fn naive(n: usize, seed: u64) -> Oracle {
     let uniform = Uniform::new(seed, n);
-    let mut matrix: Vec<f64> = (0..=n).flat_map(|column| (0..n).map(move |row| uniform.entry(row, column))).collect();
+    let mut matrix: Vec<f64> =
+        (0..=n).flat_map(|column| (0..n).map(move |row| uniform.real::<f64>(row, column))).collect();
     let mut pivots = Vec::new();
     for step in 0..n {
         let column = &matrix[step * n..][..n];

@@ -49,7 +49,6 @@ pub enum Unusable {
 pub(super) struct Handle(&'static unix::Library);
 
 impl Handle {
-    /// Loads a library.
     pub(super) fn open(soname: &str) -> Result<Self, Unusable> {
         // SAFETY: the initialisers that run are those of a library made to be loaded by any program, and it is never
         // unloaded.
@@ -107,7 +106,6 @@ unsafe fn string_at(text: *const c_char) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a library reports about itself.
 pub(super) struct Description {
     pub(super) version: Option<String>,
     pub(super) config: Option<String>,

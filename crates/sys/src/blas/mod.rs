@@ -19,33 +19,24 @@ pub enum Unsolved {
 }
 
 /// `DGESV` of LAPACK: N, NRHS, A, LDA, IPIV, B, LDB, INFO.
-type Solve = unsafe extern "C" fn(
-    *const c_int,
-    *const c_int,
-    *mut f64,
-    *const c_int,
-    *mut c_int,
-    *mut f64,
-    *const c_int,
-    *mut c_int,
-);
+type Solve = unsafe extern "C" fn(&c_int, &c_int, *mut f64, &c_int, *mut c_int, *mut f64, &c_int, &mut c_int);
 
 /// `DGEMM` of BLAS, or `SGEMM`: TRANSA, TRANSB, M, N, K, ALPHA, A, LDA, B, LDB, BETA, C, LDC; then the lengths of the
 /// two strings, which Fortran compilers append and C implementations ignore.
 type Multiply<T> = unsafe extern "C" fn(
-    *const c_char,
-    *const c_char,
-    *const c_int,
-    *const c_int,
-    *const c_int,
+    &c_char,
+    &c_char,
+    &c_int,
+    &c_int,
+    &c_int,
+    &T,
     *const T,
+    &c_int,
     *const T,
-    *const c_int,
-    *const T,
-    *const c_int,
-    *const T,
+    &c_int,
+    &T,
     *mut T,
-    *const c_int,
+    &c_int,
     usize,
     usize,
 );
@@ -176,16 +167,7 @@ impl Blas {
         // SAFETY: all pointers are to values and slices that live through the call; the slices hold a matrix and
         // vectors of this order, as checked above, and are exclusive where they are written.
         unsafe {
-            solve(
-                &raw const n,
-                &raw const one,
-                matrix.as_mut_ptr(),
-                &raw const lda,
-                pivots.as_mut_ptr(),
-                right.as_mut_ptr(),
-                &raw const ldb,
-                &raw mut info,
-            );
+            solve(&n, &one, matrix.as_mut_ptr(), &lda, pivots.as_mut_ptr(), right.as_mut_ptr(), &ldb, &mut info);
         }
         match info {
             0 => Ok(()),
@@ -204,23 +186,8 @@ impl Blas {
         // SAFETY: all pointers are to values and slices that live through the call; each slice holds a matrix of this
         // order, as checked above, and the one that is written is exclusive.
         unsafe {
-            multiply(
-                &raw const plain,
-                &raw const plain,
-                &raw const n,
-                &raw const n,
-                &raw const n,
-                &raw const one,
-                a.as_ptr(),
-                &raw const lda,
-                b.as_ptr(),
-                &raw const lda,
-                &raw const zero,
-                c.as_mut_ptr(),
-                &raw const lda,
-                1,
-                1,
-            );
+            let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+            multiply(&plain, &plain, &n, &n, &n, &one, a, &lda, b, &lda, &zero, c, &lda, 1, 1);
         }
     }
 }

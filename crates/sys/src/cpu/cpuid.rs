@@ -73,7 +73,6 @@ fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 
-/// Every leaf of the CPU that the calling thread runs on.
 #[cfg(target_arch = "x86_64")]
 fn all_leaves() -> Vec<Subleaf> {
     // A longer range is a hypervisor's invention.
@@ -99,7 +98,6 @@ fn all_leaves() -> Vec<Subleaf> {
 /// The subleaves of one leaf, as far as the leaf declares them.
 #[cfg(target_arch = "x86_64")]
 fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
-    /// More subleaves than any leaf has.
     const MOST: u32 = 64;
     let first = read(leaf, 0);
     leaves.push(Subleaf { leaf, subleaf: 0, registers: first });

@@ -1,11 +1,9 @@
 //! Keeping the kernel's tick on CPUs whose threads sleep often and briefly.
 //!
 //! A CPU that goes idle stops its tick, and restarts it when it wakes up (`tick_nohz_idle_stop_tick` and
-//! `tick_nohz_idle_exit`, `kernel/time/tick-sched.c`): for a thread that waits for a device, at each request. Both
-//! reprogram the CPU's timer unless another one is due sooner; in a virtual machine each time exits the guest. So a
-//! thread on each CPU is woken twice a tick, shortly before the tick would be due, and does nothing else. It has the
-//! scheduler's lowest policy and never takes the CPU from other threads. It does not affect whether or how deeply the
-//! CPU sleeps.
+//! `tick_nohz_idle_exit`, `kernel/time/tick-sched.c`). Both reprogram the CPU's timer unless another one is due sooner; in a
+//! virtual machine each time exits the guest. So a thread of the lowest policy on each CPU is woken twice a tick, shortly
+//! before the tick would be due, and does nothing else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +57,6 @@ impl Drop for KeptTicks {
     }
 }
 
-/// The time from one tick of the kernel to the next.
 fn tick() -> Duration {
     let mut resolution = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live timespec. The coarse clock moves once a tick.

@@ -112,7 +112,6 @@ fn resident_pages(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     Ok(present.iter().map(|page| u64::from(page & 1)).sum())
 }
 
-/// The size of a base page, in bytes.
 fn page_bytes() -> u64 {
     // SAFETY: takes a plain integer.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|bytes| *bytes > 0).unwrap_or(4096)

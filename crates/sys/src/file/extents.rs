@@ -13,7 +13,6 @@ const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;
 /// The place is unknown, unallocated, compressed or encrypted, not aligned, or inside metadata.
 const FIEMAP_EXTENT_ELSEWHERE: u32 = 0x2 | 0x4 | FIEMAP_EXTENT_ENCODED | 0x80 | 0x100 | 0x200 | 0x400;
-/// The data are compressed or encrypted.
 const FIEMAP_EXTENT_ENCODED: u32 = 0x8;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;

@@ -31,7 +31,6 @@ pub struct Region {
     /// The whole mapping, slack included.
     mapping: NonNull<u8>,
     mapping_bytes: usize,
-    /// The aligned part of it.
     start: NonNull<u8>,
     bytes: usize,
 }
@@ -158,7 +157,6 @@ fn too_large() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOMEM)
 }
 
-/// A private anonymous mapping, readable and writable.
 fn map_anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -221,33 +219,26 @@ fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_region_is_aligned_zero_and_writable() {
-        let mut region = Region::map(3 << 20, PageSize::Huge).unwrap();
-        assert_eq!(region.len(), 4 << 20);
-        assert_eq!(region.as_slice().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+    /// Checks the alignment of a region, and that it is zero and writable.
+    fn check(mut region: Region, bytes: usize, align: usize) -> Region {
+        assert_eq!((region.len(), region.as_slice().as_ptr() as usize % align), (bytes, 0));
         assert!(region.as_slice().iter().all(|byte| *byte == 0));
         region.as_mut_slice().fill(7);
-        assert_eq!(region.as_slice()[region.len() - 1], 7);
+        assert!(region.as_slice().iter().all(|byte| *byte == 7));
+        region
     }
 
     #[test]
-    fn base_pages_are_never_huge() {
-        let mut region = Region::map(8 << 20, PageSize::Base).unwrap();
-        region.as_mut_slice().fill(1);
-        assert_eq!(region.huge_share(), Some(0.0));
-    }
-
-    #[test]
-    fn a_mapping_in_base_pages_is_no_larger_than_necessary() {
-        for (bytes, rounded) in
-            [(0, 4096), (1, 4096), (4096, 4096), (3 << 20, 3 << 20), ((3 << 20) + 1, (3 << 20) + 4096)]
-        {
-            let mut region = Region::of_base_pages(bytes).unwrap();
-            assert_eq!((region.len(), region.as_slice().as_ptr() as usize % BASE_PAGE_BYTES), (rounded, 0));
-            assert!(region.as_slice().iter().all(|byte| *byte == 0));
-            region.as_mut_slice().fill(7);
+    fn a_region_is_aligned_zero_and_writable_and_base_pages_are_never_huge() {
+        check(Region::map(3 << 20, PageSize::Huge).unwrap(), 4 << 20, HUGE_PAGE_BYTES);
+        let base = check(Region::map(8 << 20, PageSize::Base).unwrap(), 8 << 20, HUGE_PAGE_BYTES);
+        assert_eq!(base.huge_share(), Some(0.0));
+        for (bytes, rounded) in [(0, 4096), (1, 4096), (4096, 4096), ((3 << 20) + 1, (3 << 20) + 4096)] {
+            let region = check(Region::of_base_pages(bytes).unwrap(), rounded, BASE_PAGE_BYTES);
             assert_eq!(region.huge_share(), Some(0.0), "{bytes} bytes");
+        }
+        for too_large in [usize::MAX - 5, 1 << 60] {
+            assert!(Region::map(too_large, PageSize::Huge).is_err());
         }
         assert!(Region::of_base_pages(usize::MAX).is_err());
     }
@@ -255,11 +246,9 @@ mod tests {
     #[test]
     fn reserved_pages_are_huge_or_refused_without_harm() {
         match Region::of_reserved_pages(2 * HUGE_PAGE_BYTES) {
-            Ok(mut region) => {
-                assert_eq!((region.len(), region.huge_share()), (2 * HUGE_PAGE_BYTES, Some(1.0)));
-                assert_eq!(region.as_slice().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
-                region.as_mut_slice().fill(7);
-                assert!(region.as_slice().iter().all(|byte| *byte == 7));
+            Ok(region) => {
+                assert_eq!(region.huge_share(), Some(1.0));
+                check(region, 2 * HUGE_PAGE_BYTES, HUGE_PAGE_BYTES);
             }
             // No page is reserved, the group may have none, or the kernel is too old.
             Err(error) => {
@@ -305,12 +294,6 @@ mod tests {
         // SAFETY: both are live and writable, and the mask is as long as stated; no address is queried.
         unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), bits, 0, 0) };
         (mode, mask[0])
-    }
-
-    #[test]
-    fn more_memory_than_there_are_addresses_is_an_error() {
-        assert!(Region::map(usize::MAX - 5, PageSize::Huge).is_err());
-        assert!(Region::map(1 << 60, PageSize::Huge).is_err());
     }
 
     #[test]

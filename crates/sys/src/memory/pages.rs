@@ -11,7 +11,6 @@ const PAGE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub struct Pages {
     memory: Box<[u8]>,
-    /// Bytes before the first.
     skipped: usize,
     bytes: usize,
 }

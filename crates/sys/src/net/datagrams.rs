@@ -1,19 +1,17 @@
-//! Many datagrams per system call on a connected socket, by the best method that works.
-//!
-//! With segmentation offload the kernel or the device cuts one long message into datagrams (`UDP_SEGMENT`) and
-//! coalesces received ones (`UDP_GRO`). Without it a call carries several messages of one datagram each (`sendmmsg(2)`,
-//! `recvmmsg(2)`), and if that is refused too, one. A sender or receiver allocates nothing once it exists. The kernel
-//! reports the arrival time of each message (`SO_TIMESTAMPNS`, `socket(7)`).
+//! Many datagrams per system call on a connected socket, by the best method that works: segmentation offload
+//! (`UDP_SEGMENT`, `UDP_GRO`), else several messages of one datagram each (`sendmmsg(2)`, `recvmmsg(2)`), else one. Nothing is
+//! allocated after the start. The kernel reports the arrival time of each message (`SO_TIMESTAMPNS`, `socket(7)`).
 
 use std::fmt;
 use std::io;
 use std::net::UdpSocket;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 
-use crate::calls::{outcome, set_socket_option};
 use crate::memory::pages::Pages;
+use kernel::{Kernel, Linux};
 
+mod kernel;
 #[cfg(test)]
 mod tests;
 
@@ -38,64 +36,6 @@ const COALESCED_BYTES: usize = 1 << 16;
 /// Room for the control messages of one message, in 8-byte words: three headers of 16 bytes with their data.
 const CONTROL_WORDS: usize = 12;
 
-/// The system calls of this module, so that tests can refuse some.
-///
-/// # Safety
-/// Every header that a method gets points to live memory of the length it states, writable for those that receive.
-trait Kernel {
-    /// `sendmmsg(2)`: the number of messages sent.
-    unsafe fn send_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize>;
-
-    /// `sendmsg(2)`.
-    unsafe fn send_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()>;
-
-    /// `recvmmsg(2)`: waits for the first message, and takes what else is there.
-    unsafe fn receive_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize>;
-
-    /// `recvmsg(2)`.
-    unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()>;
-
-    /// `setsockopt(2)` at this level (`SOL_…`), with a number.
-    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()>;
-}
-
-/// The real kernel.
-struct Linux;
-
-/// The number of messages as the kernel takes it.
-fn number(headers: &[libc::mmsghdr]) -> libc::c_uint {
-    libc::c_uint::try_from(headers.len()).unwrap_or(libc::c_uint::MAX)
-}
-
-impl Kernel for Linux {
-    unsafe fn send_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
-        // SAFETY: the caller vouches for the headers; their number is their slice's.
-        outcome(unsafe { libc::sendmmsg(socket, headers.as_mut_ptr(), number(headers), 0) })
-    }
-
-    unsafe fn send_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
-        // SAFETY: the caller vouches for the header.
-        outcome(unsafe { libc::sendmsg(socket, &raw const header.msg_hdr, 0) }).map(drop)
-    }
-
-    unsafe fn receive_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
-        let (first, flags, forever) = (headers.as_mut_ptr(), libc::MSG_WAITFORONE, std::ptr::null_mut());
-        // SAFETY: the caller vouches for the headers; their number is their slice's.
-        outcome(unsafe { libc::recvmmsg(socket, first, number(headers), flags, forever) })
-    }
-
-    unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
-        // SAFETY: the caller vouches for the header.
-        let length = outcome(unsafe { libc::recvmsg(socket, &raw mut header.msg_hdr, 0) })?;
-        header.msg_len = u32::try_from(length).unwrap_or(u32::MAX);
-        Ok(())
-    }
-
-    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        set_socket_option(socket, level, option, value)
-    }
-}
-
 /// Whether the kernel, or a filter before it, lacks this call.
 fn is_no_call(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
@@ -119,49 +59,7 @@ fn vectors(messages: usize) -> Box<[libc::iovec]> {
 }
 
 /// Sends batches of datagrams of equal length.
-pub struct Sender(Outbox<Linux>);
-
-impl Sender {
-    /// A sender of datagrams of this length; `segmented` requests segmentation offload.
-    pub fn new(socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
-        Self(Outbox::new(Linux, socket, datagram_bytes, segmented))
-    }
-
-    /// The most datagrams of a batch.
-    pub fn capacity(&self) -> usize {
-        self.0.arena.len() / self.0.datagram_bytes
-    }
-
-    /// The datagrams of the next batch, to be written. Their contents stay.
-    pub fn datagrams(&mut self) -> std::slice::ChunksExactMut<'_, u8> {
-        self.0.arena.chunks_exact_mut(self.0.datagram_bytes)
-    }
-
-    /// Sends the datagrams of these numbers to the connected address; returns how many, the first of them, were sent:
-    /// at least one.
-    pub fn send(&mut self, socket: &UdpSocket, which: Range<usize>) -> io::Result<usize> {
-        self.0.send(socket.as_raw_fd(), which)
-    }
-
-    /// The methods in use: `gso`, `sendmmsg`; none if each datagram takes a call of its own.
-    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
-        [("gso", self.0.segments > 1), ("sendmmsg", self.0.many)].into_iter().filter(|word| word.1).map(|word| word.0)
-    }
-
-    /// The most datagrams of one message: more than 1 with segmentation offload.
-    pub fn segments(&self) -> usize {
-        self.0.segments
-    }
-}
-
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.in_use()).finish()
-    }
-}
-
-/// A sender with any kernel.
-struct Outbox<K> {
+pub struct Sender<K = Linux> {
     kernel: K,
     datagram_bytes: usize,
     arena: Pages,
@@ -175,8 +73,43 @@ struct Outbox<K> {
     proven: bool,
 }
 
-impl<K: Kernel> Outbox<K> {
-    fn new(kernel: K, socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
+impl Sender {
+    /// A sender of datagrams of this length; `segmented` requests segmentation offload.
+    pub fn new(socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
+        Self::with(Linux, socket, datagram_bytes, segmented)
+    }
+}
+
+impl<K> fmt::Debug for Sender<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.in_use()).finish()
+    }
+}
+
+impl<K> Sender<K> {
+    /// The most datagrams of a batch.
+    pub fn capacity(&self) -> usize {
+        self.arena.len() / self.datagram_bytes
+    }
+
+    /// The datagrams of the next batch, to be written. Their contents stay.
+    pub fn datagrams(&mut self) -> std::slice::ChunksExactMut<'_, u8> {
+        self.arena.chunks_exact_mut(self.datagram_bytes)
+    }
+
+    /// The methods in use: `gso`, `sendmmsg`; none if each datagram takes a call of its own.
+    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
+        [("gso", self.segments > 1), ("sendmmsg", self.many)].into_iter().filter(|word| word.1).map(|word| word.0)
+    }
+
+    /// The most datagrams of one message: more than 1 with segmentation offload.
+    pub fn segments(&self) -> usize {
+        self.segments
+    }
+}
+
+impl<K: Kernel> Sender<K> {
+    fn with(kernel: K, socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
         let datagram_bytes = datagram_bytes.clamp(1, MOST_MESSAGE_BYTES);
         let capacity = (SENDING_BYTES / datagram_bytes).clamp(1, MOST_MESSAGES);
         let of_a_message = (MOST_MESSAGE_BYTES / datagram_bytes).clamp(1, MOST_SEGMENTS);
@@ -195,7 +128,9 @@ impl<K: Kernel> Outbox<K> {
         }
     }
 
-    fn send(&mut self, socket: RawFd, which: Range<usize>) -> io::Result<usize> {
+    /// Sends the datagrams of these numbers to the connected address; returns how many, the first of them, were sent:
+    /// at least one.
+    pub fn send(&mut self, socket: &UdpSocket, which: Range<usize>) -> io::Result<usize> {
         let Range { start, end } = which;
         let bytes = start * self.datagram_bytes..end * self.datagram_bytes;
         if bytes.is_empty() || self.arena.get(bytes.clone()).is_none() {
@@ -211,7 +146,7 @@ impl<K: Kernel> Outbox<K> {
                 Err(error) if self.segments > 1 && is_no_segmentation(&error) => {
                     self.segments = 1;
                     // If this fails too, a message of one segment is sent as it is.
-                    let _ = self.kernel.set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0);
+                    let _ = self.kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0);
                 }
                 Err(error) if self.many && !self.proven && is_no_call(&error) => self.many = false,
                 Err(error) => return Err(error),
@@ -220,7 +155,7 @@ impl<K: Kernel> Outbox<K> {
     }
 
     /// One call with the first of these bytes; the number of messages sent.
-    fn call(&mut self, socket: RawFd, bytes: Range<usize>) -> io::Result<usize> {
+    fn call(&mut self, socket: &UdpSocket, bytes: Range<usize>) -> io::Result<usize> {
         let mut messages = 0;
         let places = self.headers.iter_mut().zip(&mut self.vectors);
         for (message, (header, vector)) in self.arena[bytes].chunks_mut(self.segments * self.datagram_bytes).zip(places)
@@ -232,10 +167,10 @@ impl<K: Kernel> Outbox<K> {
         let headers = &mut self.headers[..messages];
         if !self.many {
             // SAFETY: the first header points to its vector, and that to a part of the arena; both are ours and live.
-            return unsafe { self.kernel.send_one(socket, &mut headers[0]) }.map(|()| 1);
+            return unsafe { self.kernel.send_one(socket.as_raw_fd(), &mut headers[0]) }.map(|()| 1);
         }
         // SAFETY: each of these headers points to its vector, and that to a part of the arena; all are ours and live.
-        unsafe { self.kernel.send_many(socket, headers) }
+        unsafe { self.kernel.send_many(socket.as_raw_fd(), headers) }
     }
 }
 
@@ -250,45 +185,7 @@ pub struct Arrival<'a> {
 }
 
 /// Receives batches of datagrams.
-pub struct Receiver(Inbox<Linux>);
-
-impl Receiver {
-    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced` requests coalescing by
-    /// the kernel.
-    pub fn new(socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
-        Self(Inbox::new(Linux, socket, datagram_bytes, coalesced))
-    }
-
-    /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; the number of messages, at
-    /// least one.
-    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
-        self.0.receive(socket.as_raw_fd())
-    }
-
-    /// The datagrams that were received last, in their order, empty ones included.
-    pub fn datagrams(&self) -> impl Iterator<Item = Arrival<'_>> {
-        self.0.datagrams()
-    }
-
-    /// Whether the kernel reports arrival times.
-    pub fn is_stamped(&self) -> bool {
-        self.0.stamped
-    }
-
-    /// The methods in use: `gro`, `recvmmsg`; none if each datagram takes a call of its own.
-    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
-        [("gro", self.0.coalesced), ("recvmmsg", self.0.many)].into_iter().filter(|word| word.1).map(|word| word.0)
-    }
-}
-
-impl fmt::Debug for Receiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.in_use()).finish()
-    }
-}
-
-/// A receiver with any kernel.
-struct Inbox<K> {
+pub struct Receiver<K = Linux> {
     kernel: K,
     /// Room of one message.
     room: usize,
@@ -303,6 +200,32 @@ struct Inbox<K> {
     many: bool,
 }
 
+impl Receiver {
+    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced` requests coalescing by
+    /// the kernel.
+    pub fn new(socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
+        Self::with(Linux, socket, datagram_bytes, coalesced)
+    }
+}
+
+impl<K> fmt::Debug for Receiver<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.in_use()).finish()
+    }
+}
+
+impl<K> Receiver<K> {
+    /// Whether the kernel reports arrival times.
+    pub fn is_stamped(&self) -> bool {
+        self.stamped
+    }
+
+    /// The methods in use: `gro`, `recvmmsg`; none if each datagram takes a call of its own.
+    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
+        [("gro", self.coalesced), ("recvmmsg", self.many)].into_iter().filter(|word| word.1).map(|word| word.0)
+    }
+}
+
 /// A received message.
 #[derive(Clone, Copy, Debug)]
 struct Message {
@@ -312,8 +235,8 @@ struct Message {
     came_nanoseconds: Option<u64>,
 }
 
-impl<K: Kernel> Inbox<K> {
-    fn new(kernel: K, socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
+impl<K: Kernel> Receiver<K> {
+    fn with(kernel: K, socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
         let coalesced = coalesced && kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
         let stamped = kernel.set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok();
         let room = if coalesced { COALESCED_BYTES } else { datagram_bytes.min(MOST_MESSAGE_BYTES) + 1 };
@@ -332,7 +255,9 @@ impl<K: Kernel> Inbox<K> {
         }
     }
 
-    fn receive(&mut self, socket: RawFd) -> io::Result<usize> {
+    /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; the number of messages, at
+    /// least one.
+    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.messages.clear();
         loop {
             match self.call(socket) {
@@ -348,7 +273,7 @@ impl<K: Kernel> Inbox<K> {
     }
 
     /// One call; the number of messages received.
-    fn call(&mut self, socket: RawFd) -> io::Result<usize> {
+    fn call(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let rooms = self.arena.chunks_exact_mut(self.room).zip(&mut self.controls);
         let places = self.headers.iter_mut().zip(&mut self.vectors);
         for ((room, control), (header, vector)) in rooms.zip(places) {
@@ -361,10 +286,10 @@ impl<K: Kernel> Inbox<K> {
         if !self.many {
             // SAFETY: the first header points to its vector and its control words, and the vector to its room in the
             // arena; all are ours, live and written by nobody else.
-            return unsafe { self.kernel.receive_one(socket, &mut self.headers[0]) }.map(|()| 1);
+            return unsafe { self.kernel.receive_one(socket.as_raw_fd(), &mut self.headers[0]) }.map(|()| 1);
         }
         // SAFETY: as above, for every header.
-        unsafe { self.kernel.receive_many(socket, &mut self.headers) }
+        unsafe { self.kernel.receive_many(socket.as_raw_fd(), &mut self.headers) }
     }
 
     /// Notes the length, segments and arrival time of the first messages.
@@ -378,7 +303,8 @@ impl<K: Kernel> Inbox<K> {
         }
     }
 
-    fn datagrams(&self) -> impl Iterator<Item = Arrival<'_>> {
+    /// The datagrams that were received last, in their order, empty ones included.
+    pub fn datagrams(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.messages.iter().zip(self.arena.chunks_exact(self.room)).flat_map(|(message, room)| {
             // An empty message is still one datagram.
             let empty = (message.bytes == 0).then_some(&room[..0]);

@@ -76,7 +76,6 @@ pub fn mtu(interface: &str) -> io::Result<u32> {
     u32::try_from(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// A request about an interface of this name.
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero bytes are a valid `ifreq`: an array of characters and a union of plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -90,7 +89,6 @@ fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// One request to the driver.
 fn ask(socket: &UnixDatagram, interface: &str, command: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data: 0 };
     let mut request = request_about(interface)?;

@@ -36,25 +36,16 @@ mod tests {
 
     #[test]
     fn a_connection_over_loopback_has_its_mtu() {
-        for home in ["127.0.0.1:0", "[::1]:0"] {
-            let Ok(listener) = TcpListener::bind(home) else { continue };
-            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            assert!(path_mtu(&stream).is_some_and(|bytes| bytes >= 1280), "{home}");
-            let ways = ["off", "want", "do", "probe", "interface", "omit"];
-            assert!(mtu_discovery(&stream).is_some_and(|way| ways.contains(&way)), "{home}");
-            let datagrams = UdpSocket::bind(home).unwrap();
+        for (home, to) in [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::", "::ffff:127.0.0.1")] {
+            let Ok(listener) = TcpListener::bind((home, 0)) else { continue };
+            let Ok(stream) = TcpStream::connect((to, listener.local_addr().unwrap().port())) else { continue };
+            assert!(path_mtu(&stream).is_some_and(|bytes| bytes >= 576), "{home}");
+            assert!(mtu_discovery(&stream).is_some(), "{home}");
+            let datagrams = UdpSocket::bind((home, 0)).unwrap();
             assert_eq!(path_mtu(&datagrams), None, "an unconnected socket has no path");
-            datagrams.connect(listener.local_addr().unwrap()).unwrap();
+            datagrams.connect(stream.peer_addr().unwrap()).unwrap();
             assert_eq!(path_mtu(&datagrams), path_mtu(&stream), "{home}");
         }
-    }
-
-    #[test]
-    fn version_4_through_a_socket_of_version_6_has_its_own() {
-        let Ok(listener) = TcpListener::bind("[::]:0") else { return };
-        let port = listener.local_addr().unwrap().port();
-        let Ok(stream) = TcpStream::connect(("::ffff:127.0.0.1", port)) else { return };
-        assert!(path_mtu(&stream).is_some_and(|bytes| bytes >= 576));
     }
 
     #[test]

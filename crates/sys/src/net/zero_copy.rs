@@ -38,7 +38,6 @@ pub struct Reported {
     pub copied: u64,
 }
 
-/// A send that the kernel has accepted.
 #[derive(Clone, Copy, Debug)]
 struct AcceptedSend {
     done: bool,
@@ -52,7 +51,6 @@ struct AcceptedSend {
 struct InFlight {
     /// From the first that is not done.
     sends: VecDeque<AcceptedSend>,
-    /// The number of the first.
     first: u32,
     /// Buffers that the kernel still holds.
     buffers: usize,
@@ -88,7 +86,6 @@ impl InFlight {
 pub struct ZeroCopySender {
     stream: TcpStream,
     ring: Vec<Pages>,
-    /// The next buffer.
     next: usize,
     in_flight: InFlight,
     reported: Reported,

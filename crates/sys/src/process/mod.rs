@@ -18,7 +18,6 @@ extern "C" fn note_signal(signal: libc::c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// The signals that request a program to stop.
 const STOPPING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Whether this signal requests a program to stop.

@@ -44,7 +44,6 @@ struct Event {
     second_result: i64,
 }
 
-/// A context for one file.
 #[derive(Debug)]
 pub(super) struct Aio {
     context: u64,
@@ -54,7 +53,6 @@ pub(super) struct Aio {
     /// Their addresses for the kernel; filled for each call.
     addresses: Vec<u64>,
     events: Vec<Event>,
-    /// Requests in flight.
     submitted: u32,
 }
 
@@ -93,7 +91,6 @@ impl Aio {
         });
     }
 
-    /// Requests that have not been submitted.
     #[inline]
     pub(super) fn unsubmitted(&self) -> u32 {
         u32::try_from(self.pushed.len()).unwrap_or(u32::MAX)

@@ -7,7 +7,6 @@ use std::ops::Range;
 /// share one. Requests within one unit count as overlapping.
 const SECTOR_BYTES: usize = 512;
 
-/// Sectors in one word of the map.
 const WORD_BITS: usize = u64::BITS as usize;
 
 /// The requests in flight, by token, and a map of the arena's sectors that they have.
@@ -61,7 +60,6 @@ impl InFlight {
         self.count += 1;
     }
 
-    /// Takes back the part of a token, if it has one.
     #[inline]
     pub(super) fn take_back(&mut self, token: u32) -> Option<Range<usize>> {
         let slot = self.parts.get_mut(token as usize).filter(|part| part.end != 0)?;

@@ -37,7 +37,6 @@ const SUBMITTED_AT: u32 = 2;
 pub struct Queue {
     engine: Engine,
     backend: Backend,
-    /// The fewest requests that are submitted together without a wait.
     submitted_at: u32,
     in_flight: InFlight,
     file: File,
@@ -190,7 +189,6 @@ impl Queue {
         }
     }
 
-    /// Why a request is invalid.
     #[cold]
     fn why_not(&self, request: &Request) -> io::Error {
         let Request { token, offset, buffer, bytes, .. } = *request;
@@ -221,7 +219,7 @@ impl Queue {
         let Self { backend, in_flight, file, arena, .. } = self;
         match backend {
             Backend::Ring(ring) => wait_for_ring(ring, in_flight, least, done),
-            Backend::Aio(aio) => wait_for_aio(aio, in_flight, least, done),
+            Backend::Aio(aio) => wait_for_aio(aio, in_flight, least, None, done),
             Backend::Blocking(pushed) => {
                 if let Some(request) = pushed.take() {
                     in_flight.take_back(request.token);
@@ -248,17 +246,7 @@ impl Queue {
                 let reaped = reap(ring, &mut self.in_flight, done);
                 unless_full(entered, reaped)
             }
-            Backend::Aio(aio) => {
-                let in_flight = &mut self.in_flight;
-                let mut give_back = |token, result| {
-                    if in_flight.take_back(token).is_some() {
-                        done.push(of_kernel(token, result));
-                    }
-                };
-                // SAFETY: as in `wait_for_aio`.
-                unsafe { aio.submit(&mut give_back)? };
-                aio.reap(1, Some(at_most), give_back).map(drop)
-            }
+            Backend::Aio(aio) => wait_for_aio(aio, &mut self.in_flight, 1, Some(at_most), done),
             Backend::Blocking(_) | Backend::Loop(..) => self.wait(0, done),
         }
     }
@@ -285,7 +273,6 @@ fn reap(ring: &mut Ring, in_flight: &mut InFlight, done: &mut Vec<Completion>) -
     })
 }
 
-/// [`Queue::wait`] by a ring.
 #[inline]
 fn wait_for_ring(ring: &mut Ring, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
     let least = least.min(in_flight.count());
@@ -303,8 +290,14 @@ fn wait_for_ring(ring: &mut Ring, in_flight: &mut InFlight, least: u32, done: &m
     Ok(())
 }
 
-/// [`Queue::wait`] by native asynchronous I/O.
-fn wait_for_aio(aio: &mut Aio, in_flight: &mut InFlight, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
+/// Waits once with a timeout, otherwise until as many have completed.
+fn wait_for_aio(
+    aio: &mut Aio,
+    in_flight: &mut InFlight,
+    least: u32,
+    at_most: Option<Duration>,
+    done: &mut Vec<Completion>,
+) -> io::Result<()> {
     let remaining = in_flight.count().saturating_sub(least);
     let mut give_back = |in_flight: &mut InFlight, token, result| {
         if in_flight.take_back(token).is_some() {
@@ -318,8 +311,8 @@ fn wait_for_aio(aio: &mut Aio, in_flight: &mut InFlight, least: u32, done: &mut 
         let missing = in_flight.count().saturating_sub(remaining);
         // Without room for all of them, one must complete first.
         let wanted = missing.max(u32::from(aio.unsubmitted() > 0));
-        aio.reap(wanted, None, |token, result| give_back(in_flight, token, result))?;
-        if in_flight.count() <= remaining && aio.unsubmitted() == 0 {
+        aio.reap(wanted, at_most, |token, result| give_back(in_flight, token, result))?;
+        if at_most.is_some() || (in_flight.count() <= remaining && aio.unsubmitted() == 0) {
             return Ok(());
         }
     }
@@ -353,7 +346,6 @@ fn in_full(token: u32, part: &Range<usize>) -> Completion {
     Completion { token, result: Ok(u32::try_from(part.len()).unwrap_or(u32::MAX)) }
 }
 
-/// Carries a request out by a blocking call.
 fn carry_out(request: &Request, file: &File, arena: &mut Region) -> io::Result<u32> {
     let part = &mut arena.as_mut_slice()[request.buffer..request.buffer + request.bytes as usize];
     loop {

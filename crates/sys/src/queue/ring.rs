@@ -49,7 +49,6 @@ struct Registered {
     ring: Option<u32>,
 }
 
-/// A ring for one file.
 pub(super) struct Ring {
     io: IoUring,
     /// The number of the first thread that used the ring, to which it belongs.
@@ -61,11 +60,8 @@ pub(super) struct Ring {
     no_iowait: bool,
     /// Whether requests are no-ops that reach no device.
     no_op: bool,
-    /// Whether a wait polls the device.
     polled: bool,
-    /// Requests that have not been submitted.
     unsubmitted: u32,
-    /// Requests that the kernel has not completed.
     submitted: u32,
     flags: Vec<&'static str>,
     pub(super) notes: Vec<String>,
@@ -131,7 +127,6 @@ impl Ring {
         }
     }
 
-    /// The features in use, in words.
     pub(super) fn features(&self) -> Vec<&'static str> {
         let others = [
             (self.registered.file, "registered_files"),
@@ -301,13 +296,11 @@ impl Ring {
         reaped
     }
 
-    /// Whether its requests are no-ops.
     #[inline]
     pub(super) fn is_no_op(&self) -> bool {
         self.no_op
     }
 
-    /// Requests that have not been submitted.
     #[inline]
     pub(super) fn unsubmitted(&self) -> u32 {
         self.unsubmitted

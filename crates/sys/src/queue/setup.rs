@@ -4,14 +4,13 @@ use std::io;
 
 use io_uring::Builder;
 
-/// A flag of a ring's set-up.
 #[derive(Clone, Copy)]
 pub(super) struct Flag {
     word: &'static str,
     /// The kernel that introduced it.
     since: &'static str,
     /// Requests it, for this number of entries.
-    pub(super) set: fn(&mut Builder, u32),
+    pub(super) set: fn(&mut Builder, u32) -> &mut Builder,
 }
 
 /// The flag of a ring that is disabled until first use, so that it belongs to the thread that uses it.
@@ -20,15 +19,15 @@ pub(super) const DISABLED: &str = "started_on_first_use";
 /// All flags, in the order in which they are given up: the newest first, so that none remains that needs a missing one.
 const FLAGS: [Flag; 6] = [
     // Requests are read in the order of the ring, without an index array.
-    Flag { word: "no_sqarray", since: "6.6", set: |ring, _| drop(ring.setup_no_sqarray()) },
+    Flag { word: "no_sqarray", since: "6.6", set: |ring, _| ring.setup_no_sqarray() },
     // Completions are processed only when we ask for them. Needs the next flag.
-    Flag { word: "defer_taskrun", since: "6.1", set: |ring, _| drop(ring.setup_defer_taskrun()) },
-    Flag { word: "single_issuer", since: "6.0", set: |ring, _| drop(ring.setup_single_issuer()) },
+    Flag { word: "defer_taskrun", since: "6.1", set: |ring, _| ring.setup_defer_taskrun() },
+    Flag { word: "single_issuer", since: "6.0", set: |ring, _| ring.setup_single_issuer() },
     // Completions do not interrupt the thread.
-    Flag { word: "coop_taskrun", since: "5.19", set: |ring, _| drop(ring.setup_coop_taskrun()) },
-    Flag { word: DISABLED, since: "5.10", set: |ring, _| drop(ring.setup_r_disabled()) },
+    Flag { word: "coop_taskrun", since: "5.19", set: |ring, _| ring.setup_coop_taskrun() },
+    Flag { word: DISABLED, since: "5.10", set: |ring, _| ring.setup_r_disabled() },
     // As many completions as requests, not twice as many: half the memory.
-    Flag { word: "cq_size", since: "5.5", set: |ring, entries| drop(ring.setup_cqsize(entries)) },
+    Flag { word: "cq_size", since: "5.5", set: |ring, entries| ring.setup_cqsize(entries) },
 ];
 
 /// Makes a ring with every flag that the kernel accepts. Any error but `EINVAL` ends the attempts: it is not about
@@ -49,11 +48,9 @@ pub(super) fn step_down<R>(mut attempt: impl FnMut(&[Flag]) -> io::Result<R>) ->
     }
 }
 
-/// A ring and its flags.
 #[derive(Debug)]
 pub(super) struct Made<R> {
     pub(super) ring: R,
-    /// The words of its flags.
     pub(super) has: Vec<&'static str>,
     /// A sentence for each missing flag.
     pub(super) notes: Vec<String>,
@@ -87,7 +84,6 @@ pub(super) fn not_registered(what: &str, error: &io::Error, memory_lock_limit: O
     format!("{what}: {}{limit}", bare(error))
 }
 
-/// The text of an error without its number.
 fn bare(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

@@ -96,7 +96,7 @@ impl<T: Real + Number> Data for Operands<T> {
     fn check(&self) -> Result<Residuals, String> {
         let [a, b] = self.sources();
         let signs = Uniform::new(self.seed.rotate_left(32), VECTORS);
-        let sign = |vector: usize, row: usize| if signs.entry(vector, row) < 0.0 { -1.0 } else { 1.0 };
+        let sign = |vector: usize, row: usize| if signs.real::<f64>(vector, row) < 0.0 { -1.0 } else { 1.0 };
         let rows = || vec![[0.0; VECTORS]; self.n];
         let (mut right, mut errors) = (rows(), rows());
         for column in 0..self.n {

@@ -1,13 +1,9 @@
 //! Refinement of a solution by factors of lower precision to the accuracy of fp64: flexible GMRES (Saad, "A Flexible
-//! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as in
-//! HPL-MxP.
+//! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as in HPL-MxP.
 //!
-//! Each round of classical refinement multiplies the error by about the condition number times the unit roundoff of the
-//! factors, which is no longer small for HPL's matrices of some ten thousands. A round of GMRES reads the same matrices
-//! and gives the least residual that any method can reach in as many rounds. The results of the factors in fp32 are
-//! kept as they are, so that their rounding does not disturb the recurrence.
-//!
-//! This file has the work of one thread between the rounds, on vectors; all threads do what reads whole matrices.
+//! Classical refinement multiplies the error by the condition number times the factors' roundoff, which is no longer small
+//! for HPL's matrices of some ten thousands. This file has the work of one thread between the rounds; all threads do what
+//! reads whole matrices.
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
@@ -23,7 +19,6 @@ const MOST_USES: usize = MOST_REFINEMENTS + 1;
 /// for the matrix the Frobenius norm). HPL's scaled residual is then at most this, and far less for HPL's matrices.
 const ACCURACY: f64 = 2.0;
 
-/// What all threads do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
     /// Solve by the factors for the right-hand side in the column behind them, and multiply the matrix by that into
@@ -63,17 +58,14 @@ impl Room {
         n.next_multiple_of(16)
     }
 
-    /// The room that begins at `first`.
     pub(super) const fn new(first: *mut f64, n: usize) -> Self {
         Self { vectors: Grid::new(first, Self::pitch(n)), n }
     }
 
-    /// The address of the solution.
     pub(super) const fn solution(self) -> *mut f64 {
         self.vectors.at(0, 0)
     }
 
-    /// The address of a vector of the basis.
     pub(super) const fn basis(self, index: usize) -> *mut f64 {
         self.vectors.at(0, 1 + index)
     }
@@ -92,19 +84,15 @@ impl Room {
         2 + MOST_USES + index
     }
 
-    /// The small system's triangular factor.
     const fn triangle(self) -> Grid<f64> {
         Grid::new(self.vectors.at(0, 2 + 2 * MOST_USES), MOST_USES)
     }
 }
 
-/// The state of a refinement.
 #[derive(Debug)]
 pub(super) struct Gmres {
     room: Room,
-    /// The right-hand side.
     rhs: *const f64,
-    /// The column behind the factors.
     column: *mut f32,
     matrix_norm: f64,
     rhs_norm: f64,
@@ -113,7 +101,6 @@ pub(super) struct Gmres {
     rotations: [(f64, f64); MOST_USES],
     /// Its right-hand side; the last one in use is the remaining residual, but for its sign.
     small: [f64; MOST_USES + 1],
-    /// The uses of the factors.
     uses: usize,
     asked: Option<Ask>,
     converged: bool,
@@ -142,7 +129,6 @@ impl Gmres {
         }
     }
 
-    /// The outcome.
     pub(super) const fn refined(&self) -> Refined {
         Refined { refinements: self.uses.saturating_sub(1), converged: self.converged }
     }
@@ -168,15 +154,13 @@ impl Gmres {
     /// Begins with a solution of zeros, whose residual is the right-hand side.
     unsafe fn begin(&mut self) -> Ask {
         // SAFETY: the others wait.
-        let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
-        solution.fill(0.0);
-        // SAFETY: as above.
-        residual.copy_from_slice(unsafe { core::slice::from_raw_parts(self.rhs, self.room.n) });
-        // SAFETY: as above.
-        unsafe { self.judge() }
+        unsafe {
+            self.room.vector(0).fill(0.0);
+            self.room.vector(1).copy_from_slice(core::slice::from_raw_parts(self.rhs, self.room.n));
+            self.judge()
+        }
     }
 
-    /// The allowed residual of a solution of this norm.
     fn allowed(&self, solution_norm: f64) -> f64 {
         ACCURACY * f64::ROUNDOFF * (self.matrix_norm * solution_norm + self.rhs_norm)
     }
@@ -203,7 +187,6 @@ impl Gmres {
         Ask::Apply(0)
     }
 
-    /// Writes a vector into the column behind the factors.
     unsafe fn pass_to_factors(&self, vector: &[f64]) {
         // SAFETY: the others wait.
         let column = unsafe { core::slice::from_raw_parts_mut(self.column, self.room.n) };
@@ -215,18 +198,22 @@ impl Gmres {
     /// Adds one more vector to the basis, and ends the basis if the residual is small enough, by the small system.
     unsafe fn extend(&mut self, index: usize) -> Ask {
         self.uses += 1;
-        // SAFETY: the others wait, here and below; the vectors are different ones.
-        let (applied, found) = unsafe { (self.room.vector(Room::applied(index)), self.room.vector(2 + index)) };
-        // SAFETY: as above.
-        let column = unsafe { core::slice::from_raw_parts(self.column, self.room.n) };
+        // SAFETY: the others wait, here and below; the vectors are different ones, and the small system's factor has
+        // this number of columns.
+        let (applied, found, column, small) = unsafe {
+            (
+                self.room.vector(Room::applied(index)),
+                self.room.vector(2 + index),
+                core::slice::from_raw_parts(self.column, self.room.n),
+                self.room.triangle().column_mut(index, 0..MOST_USES),
+            )
+        };
         for (entry, value) in applied.iter_mut().zip(column) {
             *entry = value.to_f64();
         }
         if self.solution_norm <= 0.0 && index == 0 {
             self.solution_norm = norm(applied);
         }
-        // SAFETY: as above; the small system's factor has this number of columns.
-        let small = unsafe { self.room.triangle().column_mut(index, 0..MOST_USES) };
         for (place, entry) in small.iter_mut().enumerate().take(index + 1) {
             // SAFETY: as above.
             let other = unsafe { self.room.vector(1 + place) };
@@ -268,7 +255,6 @@ impl Gmres {
         self.small[index] *= cosine;
     }
 
-    /// Adds the best combination of `count` vectors to the solution.
     unsafe fn update(&self, count: usize) {
         let mut weights = [0.0; MOST_USES];
         weights[..count].copy_from_slice(&self.small[..count]);
@@ -276,14 +262,13 @@ impl Gmres {
         let solution = unsafe { self.room.vector(0) };
         for index in (0..count).rev() {
             // SAFETY: as above.
-            let column = unsafe { self.room.triangle().column(index, 0..count) };
+            let (column, applied) =
+                unsafe { (self.room.triangle().column(index, 0..count), self.room.vector(Room::applied(index))) };
             weights[index] /= column[index];
             let weight = weights[index];
             for (entry, factor) in weights[..index].iter_mut().zip(column) {
                 *entry -= factor * weight;
             }
-            // SAFETY: as above.
-            let applied = unsafe { self.room.vector(Room::applied(index)) };
             for (entry, part) in solution.iter_mut().zip(&*applied) {
                 *entry += weight * part;
             }
@@ -305,7 +290,6 @@ fn dot(left: &[f64], right: &[f64]) -> f64 {
     sums.into_iter().sum()
 }
 
-/// The 2-norm of a vector.
 fn norm(vector: &[f64]) -> f64 {
     root(dot(vector, vector))
 }

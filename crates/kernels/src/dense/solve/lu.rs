@@ -1,12 +1,8 @@
 //! The solution of `A x = b` by LU factorisation with partial pivoting, as in LINPACK and HPL.
 //!
-//! `b` is one more column of the matrix and takes part in the elimination, so the lower factor is not needed again and
-//! its rows need not be interchanged. A step applies one panel to all columns to its right. One thread looks ahead: it
-//! updates and factors the next panel first, while the rest work on the other columns, and then joins them. Threads do
-//! not meet after a step ([`crate::dense::stages`]), and none waits for a panel while there is other work.
-//!
-//! Every entry is computed by the same operations in the same order, so results are the same bits for any number of
-//! threads.
+//! `b` is one more column of the matrix, so the lower factor's rows need not be interchanged. A step applies one panel to all
+//! columns to its right. One thread looks ahead: it updates and factors the next panel first, then joins the rest. Threads
+//! do not meet after a step ([`crate::dense::stages`]). Results are the same bits for any number of threads.
 
 use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -77,11 +73,9 @@ struct Layout {
     each: usize,
     /// Of these, those of the right factor.
     right: usize,
-    /// All elements.
     len: usize,
 }
 
-/// A thread's share of `count` items.
 pub(crate) fn own(count: usize, thread: usize, threads: usize) -> Range<usize> {
     let each = count.div_ceil(threads);
     (thread * each).min(count)..((thread + 1) * each).min(count)
@@ -139,7 +133,6 @@ impl<T: Number> Problem<T> {
         if rows <= 2 * self.blocking.rows { self.tile.columns() } else { LEAST_COLUMNS }
     }
 
-    /// Columns of a panel.
     fn depth(&self) -> usize {
         self.blocking.panel.clamp(1, self.n.max(1))
     }
@@ -150,7 +143,6 @@ impl<T: Number> Problem<T> {
         self.blocking.columns.min(share).max(LEAST_COLUMNS)
     }
 
-    /// The entries.
     pub(super) const fn uniform(&self) -> Uniform {
         Uniform::new(self.seed, self.n)
     }
@@ -172,7 +164,6 @@ pub struct Solver<T: Number, S> {
     places: CrewStages,
     /// Steps in which a thread looks ahead or has done so.
     ahead: AtomicUsize,
-    /// Panels that are factored.
     factored: AtomicUsize,
     singular: AtomicUsize,
     norms: Norms,
@@ -350,20 +341,17 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         Grid::new(self.workspace.first(), 0)
     }
 
-    /// A thread's own part of the workspace.
     fn bench(&self, thread: usize) -> Bench<T> {
         let own = self.layout.threads + thread * self.layout.each;
         let block = self.problem.blocking.rows.next_multiple_of(self.problem.tile.rows()).max(1);
         Bench { right: self.work().at(own, 0), stripe: self.work().at(own + self.layout.right, 0), block }
     }
 
-    /// The columns of a panel.
     fn panel(&self, number: usize) -> Range<usize> {
         let (n, depth) = (self.problem.n, self.problem.depth());
         (number * depth).min(n)..((number + 1) * depth).min(n)
     }
 
-    /// A factored panel as a step.
     fn step(&self, number: usize) -> Step<T> {
         let panel = self.panel(number);
         Step {
@@ -480,9 +468,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
         // SAFETY: only one thread comes here, jobs begin to the right of the next panel, and nobody is in the step
         // before.
-        unsafe { self.step(number).reduce(next, bench, look) };
-        // SAFETY: as above.
-        unsafe { self.prepare(number + 1, bench, look) };
+        unsafe {
+            self.step(number).reduce(next, bench, look);
+            self.prepare(number + 1, bench, look);
+        }
         self.factored.store(number + 2, Ordering::Release);
     }
 
@@ -497,9 +486,10 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             let columns = self.panel(number);
             if thread == 0 {
                 // SAFETY: the others wait.
-                unsafe { self.step(number).interchange(n..n + 1) };
-                // SAFETY: as above.
-                unsafe { self.triangles().lower_block(columns.clone()) };
+                unsafe {
+                    self.step(number).interchange(n..n + 1);
+                    self.triangles().lower_block(columns.clone());
+                }
             }
             self.crew.meet()?;
             let below = own_rows(columns.end..n, thread, self.crew.threads());

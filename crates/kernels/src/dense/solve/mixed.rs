@@ -1,12 +1,8 @@
 //! The solution of `A x = b` in mixed precision, as in HPL-MxP: factors in fp32, by the same LU with partial pivoting
-//! as in fp64, and from them by refinement a solution as accurate as in fp64.
+//! as in fp64, and from them by refinement a solution as accurate as in fp64, the same bits for any number of threads.
 //!
-//! With a tile that has pairs, the products of the factorisation, which take nearly all of its time, are of factors
-//! rounded to bf16 with sums in fp32; panels and triangular solutions are in fp32, as HPL-MxP allows. Such factors are
-//! too coarse for HPL's random matrices, and a good preconditioner for [`Diagonal::Dominant`] ones.
-//!
-//! The matrix in fp64 is kept; copying it to fp32 is part of the solution, as is the refinement. The solution is the
-//! same bits for any number of threads.
+//! With a tile that has pairs, the products of the factorisation are of factors rounded to bf16 with sums in fp32, as HPL-MxP
+//! allows: too coarse for HPL's random matrices, and a good preconditioner for [`Diagonal::Dominant`] ones.
 
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -57,8 +53,8 @@ impl Problem<f32> {
 impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mixed<W, N> {
     /// Sets a problem up in the buffers of the matrix and its workspace.
     ///
-    /// They are in fp64 (of at least [`Problem::kept_len`] and [`Problem::refinement_len`] elements) and in fp32 ([`Problem::matrix_len`] and [`Problem::workspace_len`]),
-    /// which are not written before [`fill`](Self::fill). `tile` is for products in fp64.
+    /// They are in fp64 (of at least [`Problem::kept_len`] and [`Problem::refinement_len`] elements) and in fp32
+    /// ([`Problem::matrix_len`] and [`Problem::workspace_len`]). `tile` is for products in fp64.
     pub fn new(
         problem: Problem<f32>,
         tile: BoundTile<f64>,
@@ -139,13 +135,13 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     /// work, of at most some milliseconds for orders below about 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Work, || {
-            // SAFETY: all threads of the crew are here, each under a number of its own, here and below.
-            unsafe { self.round(thread, look) };
-            self.crew().meet()?;
-            // SAFETY: as above.
-            unsafe { self.low.factor(thread, look) }?;
-            // SAFETY: as above.
-            unsafe { self.refine(thread, look) }
+            // SAFETY: all threads of the crew are here, each under a number of its own.
+            unsafe {
+                self.round(thread, look);
+                self.crew().meet()?;
+                self.low.factor(thread, look)?;
+                self.refine(thread, look)
+            }
         })
     }
 
@@ -162,7 +158,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         })
     }
 
-    /// Runs a phase on all threads, with the buffers lent.
     fn together<R>(
         &self,
         thread: usize,
@@ -171,9 +166,10 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     ) -> Result<R, Abandoned> {
         let before = || {
             // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
-            unsafe { self.low.lend() };
-            // SAFETY: as above.
-            let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
+            let is_lent = unsafe {
+                self.low.lend();
+                self.matrix.lend() && self.workspace.lend()
+            };
             if !is_lent {
                 self.crew().abandon();
             }
@@ -194,7 +190,6 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         Room::new(self.workspace.first(), self.problem().n)
     }
 
-    /// The entries.
     const fn uniform(&self) -> Uniform {
         self.problem().uniform()
     }
@@ -236,18 +231,15 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
             let own = own_rows(0..n, thread, self.crew().threads());
             match self.asked.load(Ordering::Acquire) {
                 END => return Ok(()),
-                RESIDUAL => {
-                    // SAFETY: nobody writes to the solution, and the rows are this thread's.
-                    unsafe { self.residual(own) };
-                }
-                index => {
+                // SAFETY: nobody writes to the solution, and the rows are this thread's.
+                RESIDUAL => unsafe { self.residual(own) },
+                // SAFETY: the caller's promise; then all threads have solved, and the rows are this thread's.
+                index => unsafe {
                     if !core::mem::take(&mut is_solved) {
-                        // SAFETY: the caller's promise.
-                        unsafe { self.low.solve_again(thread, look) }?;
+                        self.low.solve_again(thread, look)?;
                     }
-                    // SAFETY: all threads have solved, and the rows are this thread's.
-                    unsafe { self.multiply(own, index + 1) };
-                }
+                    self.multiply(own, index + 1);
+                },
             }
             look();
             self.crew().meet()?;
@@ -261,14 +253,14 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     unsafe fn gmres(&self) -> Gmres {
         let n = self.problem().n;
         let room = self.room();
-        // SAFETY: the caller's promise.
-        let squares = unsafe { core::slice::from_raw_parts(room.solution().cast_const(), n) };
-        let matrix_norm = root(squares.iter().sum());
-        // SAFETY: as above; both columns have this number of rows.
-        unsafe { Gmres::new(room, self.grid().at(0, n).cast_const(), self.low.grid().at(0, n), matrix_norm) }
+        // SAFETY: the caller's promise; both columns have this number of rows.
+        unsafe {
+            let squares = core::slice::from_raw_parts(room.solution().cast_const(), n);
+            let matrix_norm = root(squares.iter().sum());
+            Gmres::new(room, self.grid().at(0, n).cast_const(), self.low.grid().at(0, n), matrix_norm)
+        }
     }
 
-    /// Publishes what all threads do next.
     fn publish(&self, ask: Ask, refined: Refined) {
         self.refinements.store(refined.refinements, Ordering::Release);
         self.converged.store(refined.converged, Ordering::Release);
@@ -287,17 +279,13 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     unsafe fn residual(&self, rows: core::ops::Range<usize>) {
         let (n, room) = (self.problem().n, self.room());
         let target = room.basis(0);
-        // SAFETY: the caller's promise.
-        let (solution, own) = unsafe {
-            (
-                core::slice::from_raw_parts(room.solution().cast_const(), n),
-                core::slice::from_raw_parts_mut(target.add(rows.start), rows.len()),
-            )
-        };
-        // SAFETY: nobody writes to the system.
-        own.copy_from_slice(unsafe { self.grid().column(n, rows.clone()) });
-        // SAFETY: as above.
-        unsafe { take_columns(self.tile, self.grid(), 0..n, rows, |column| solution[column], target) };
+        // SAFETY: the caller's promise, and nobody writes to the system.
+        unsafe {
+            let solution = core::slice::from_raw_parts(room.solution().cast_const(), n);
+            let own = core::slice::from_raw_parts_mut(target.add(rows.start), rows.len());
+            own.copy_from_slice(self.grid().column(n, rows.clone()));
+            take_columns(self.tile, self.grid(), 0..n, rows, |column| solution[column], target);
+        }
     }
 
     /// Computes some rows of the matrix times the column behind the factors, into a vector of the basis.
@@ -307,14 +295,13 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
     unsafe fn multiply(&self, rows: core::ops::Range<usize>, index: usize) {
         let n = self.problem().n;
         let target = self.room().basis(index);
-        // SAFETY: the caller's promise.
-        let (vector, own) = unsafe {
-            (self.low.grid().column(n, 0..n), core::slice::from_raw_parts_mut(target.add(rows.start), rows.len()))
-        };
-        own.fill(0.0);
-        let factor = |column: usize| -f64::from(vector[column]);
-        // SAFETY: as above.
-        unsafe { take_columns(self.tile, self.grid(), 0..n, rows, factor, target) };
+        // SAFETY: the caller's promise, and nobody writes to the system.
+        unsafe {
+            let vector = self.low.grid().column(n, 0..n);
+            core::slice::from_raw_parts_mut(target.add(rows.start), rows.len()).fill(0.0);
+            let factor = |column: usize| -f64::from(vector[column]);
+            take_columns(self.tile, self.grid(), 0..n, rows, factor, target);
+        }
     }
 }
 

@@ -1,9 +1,7 @@
-//! The factorisation of a panel by one thread, with partial pivoting.
-//!
-//! Recursive, after Toledo ("Locality of Reference in LU Decomposition with Partial Pivoting", SIAM J. Matrix Anal.
-//! Appl. 1997): the left half, its effect on the right half, the right half. So nearly all of the work is products,
-//! down to leaves of [`SOURCES`] columns, which are factored column by column: one pass each updates it, scales the
-//! column before it, and finds its largest entry.
+//! The factorisation of a panel by one thread, with partial pivoting; recursive, after Toledo ("Locality of Reference in LU
+//! Decomposition with Partial Pivoting", SIAM J. Matrix Anal. Appl. 1997): the left half, its effect on the right half, the
+//! right half. Leaves of [`SOURCES`] columns are factored column by column: one pass each updates it, scales the column
+//! before it, and finds its largest entry.
 
 use core::ops::Range;
 
@@ -15,22 +13,18 @@ use crate::dense::tile::{BoundTile, Elimination, SOURCES};
 /// Rows between two checks for the largest entry: few compared with a column, and some tens of iterations of the loop.
 const PART: usize = 512;
 
-/// A panel to factor.
 pub(super) struct Panel<'a, T: 'static> {
     pub(super) tile: BoundTile<T>,
     pub(super) grid: Grid<T>,
     /// Its columns, which are also the rows of its triangle.
     pub(super) columns: Range<usize>,
-    /// Rows of the matrix.
     pub(super) rows: usize,
-    /// The pivots, one for each column.
     pub(super) pivots: *mut u32,
     /// The inverses of the diagonal blocks, less one and negated, each the square of the tile's rows.
     pub(super) inverses: *mut T,
     pub(super) bench: Bench<T>,
     /// Called now and then.
     pub(super) look: &'a mut dyn FnMut(),
-    /// The first column without a pivot.
     pub(super) singular: Option<usize>,
 }
 
@@ -55,14 +49,13 @@ impl<T: Number> Panel<'_, T> {
             let unit = if width > block { block } else { SOURCES };
             let middle = columns.start + (width / 2).div_ceil(unit) * unit;
             let (left, right) = (columns.start..middle, middle..columns.end);
-            // SAFETY: as above.
-            unsafe { self.part(left.clone()) };
-            // SAFETY: as above; the left part is factored and not written to.
-            unsafe { self.step(left.clone()).reduce(right.clone(), self.bench, self.look) };
-            // SAFETY: as above.
-            unsafe { self.part(right.clone()) };
-            // SAFETY: as above.
-            unsafe { self.step(right).interchange(left) };
+            // SAFETY: as above; while the right part is reduced, the left one is factored and not written to.
+            unsafe {
+                self.part(left.clone());
+                self.step(left.clone()).reduce(right.clone(), self.bench, self.look);
+                self.part(right.clone());
+                self.step(right).interchange(left);
+            }
         }
         let is_block = (columns.start - self.columns.start).is_multiple_of(block)
             && (width == block || (width < block && columns.end == self.columns.end));
@@ -107,16 +100,14 @@ impl<T: Number> Panel<'_, T> {
                 }
             }
             // SAFETY: as above.
-            let pivot = unsafe { self.eliminate(column, known, factors, scale) };
-            // SAFETY: as above.
-            unsafe { self.pivots.add(column - self.columns.start).write(u32::try_from(pivot).unwrap_or(u32::MAX)) };
-            for other in columns.clone() {
-                // SAFETY: as above.
-                let entries = unsafe { self.grid.column_mut(other, column..self.rows) };
-                entries.swap(0, pivot - column);
+            unsafe {
+                let pivot = self.eliminate(column, known, factors, scale);
+                self.pivots.add(column - self.columns.start).write(u32::try_from(pivot).unwrap_or(u32::MAX));
+                for other in columns.clone() {
+                    self.grid.column_mut(other, column..self.rows).swap(0, pivot - column);
+                }
+                scale = self.scale(column);
             }
-            // SAFETY: as above.
-            scale = unsafe { self.scale(column) };
         }
         let last = columns.end - 1;
         if let Some(scale) = scale {

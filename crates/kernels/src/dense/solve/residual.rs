@@ -52,7 +52,6 @@ pub(super) struct Norms {
 }
 
 impl Norms {
-    /// Forgets all rows.
     pub(super) fn clear(&self) {
         for norm in [&self.residual, &self.matrix, &self.solution, &self.rhs] {
             norm.store(0, Ordering::Relaxed);
@@ -90,7 +89,6 @@ impl Norms {
         }
     }
 
-    /// The result, after all rows.
     pub(super) fn checked<T: Number>(&self, n: usize) -> Checked {
         let [residual, matrix, solution, rhs] = [&self.residual, &self.matrix, &self.solution, &self.rhs]
             .map(|norm| f64::from_bits(norm.load(Ordering::Acquire)));

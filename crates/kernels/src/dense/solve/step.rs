@@ -18,7 +18,6 @@ pub(super) struct Step<T: 'static> {
     pub(super) grid: Grid<T>,
     /// Its columns, which are also the rows of its triangle.
     pub(super) panel: Range<usize>,
-    /// Rows of the matrix.
     pub(super) rows: usize,
     /// For each row, the row with which it is interchanged.
     pub(super) pivots: *const u32,
@@ -29,7 +28,6 @@ pub(super) struct Step<T: 'static> {
     pub(super) packed: Option<*const T>,
 }
 
-/// The memory that a thread needs to work on columns.
 #[derive(Clone, Copy)]
 pub(super) struct Bench<T> {
     /// Room for the right factor: the depth by the columns of a job.
@@ -47,9 +45,10 @@ impl<T: Number> Step<T> {
     /// The panel is factored and nobody writes to it; nobody else uses these columns or the bench.
     pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
         // SAFETY: the caller's promise, here and in what follows.
-        unsafe { self.interchange(columns.clone()) };
-        // SAFETY: as above.
-        unsafe { self.solve(columns.clone(), bench) };
+        unsafe {
+            self.interchange(columns.clone());
+            self.solve(columns.clone(), bench);
+        }
         let below = self.panel.end..self.rows;
         if below.is_empty() {
             return;
@@ -118,23 +117,20 @@ impl<T: Number> Step<T> {
         for first in columns.clone().step_by(width) {
             let strip = first..columns.end.min(first + width);
             let target = bench.right.wrapping_add((first - columns.start) * depth);
-            let Some(inverses) = self.inverses else {
-                // SAFETY: the caller's promise.
-                unsafe { pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width) };
-                // SAFETY: this strip was just written and is nobody else's.
-                let packed = unsafe { core::slice::from_raw_parts_mut(target, depth * width) };
-                // SAFETY: the caller's promise.
-                unsafe { self.substitute(packed) };
-                // SAFETY: the caller's promise.
-                unsafe { pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip) };
-                continue;
-            };
-            // SAFETY: the caller's promise.
-            unsafe { self.solve_by_blocks(strip, target, inverses, bench) };
+            // SAFETY: the caller's promise; the packed strip is nobody else's.
+            unsafe {
+                let Some(inverses) = self.inverses else {
+                    pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width);
+                    let packed = core::slice::from_raw_parts_mut(target, depth * width);
+                    self.substitute(packed);
+                    pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip);
+                    continue;
+                };
+                self.solve_by_blocks(strip, target, inverses, bench);
+            }
         }
     }
 
-    /// Solves a strip row by row.
     unsafe fn substitute(&self, packed: &mut [T]) {
         let width = self.tile.columns();
         for (row, column) in self.panel.clone().enumerate() {

@@ -67,7 +67,6 @@ impl<T: Number> Triangles<T> {
         }
     }
 
-    /// Solves the upper triangle of some columns.
     unsafe fn upper_block(&self, columns: Range<usize>) {
         for column in columns.clone().rev() {
             // SAFETY: the caller has the right-hand side alone, and nobody writes to the matrix.
@@ -98,7 +97,6 @@ impl<T: Number> Triangles<T> {
     }
 }
 
-/// A thread's share of some rows.
 pub(super) fn own_rows(rows: Range<usize>, thread: usize, threads: usize) -> Range<usize> {
     let each = rows.len().div_ceil(threads).max(FEW).next_multiple_of(SOURCES);
     let place = |thread: usize| rows.start + (thread * each).min(rows.len());

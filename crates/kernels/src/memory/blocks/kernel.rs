@@ -8,9 +8,7 @@ use crate::rng::Rng;
 
 /// Bytes per iteration of the innermost loop for long blocks.
 const CHUNK_BYTES: u64 = 512;
-/// Bytes of a line.
 const LINE_BYTES: u64 = 64;
-/// Words of a line.
 const LINE_WORDS: usize = 8;
 
 /// Accesses `count` blocks.
@@ -127,7 +125,6 @@ pub(crate) struct State {
     pub(crate) mask: u64,
     pub(crate) shift: u64,
     pub(crate) block_bytes: u64,
-    /// The parts of a block.
     pub(crate) chunks: u64,
     pub(crate) lines: u64,
     pub(crate) words: u64,

@@ -1,11 +1,8 @@
-//! Accesses to blocks of one length, in ascending or in random order: read, write, copy, and the increment of single
-//! words.
+//! Accesses to blocks of one length (a multiple of eight bytes), in ascending or in random order.
 //!
-//! A loop accesses any number of blocks in one call and continues where the last call ended. The random order is a
-//! permutation of a power of two of blocks that the loop generates ([`BoundBlocks::source_block`] is its oracle), so that
-//! only the blocks are read, every block is accessed once a pass, and the cost of the order can be measured alone
-//! ([`BoundBlocks::generate`]). A copy has two permutations. Blocks are multiples of eight bytes, in chunks of 512
-//! bytes, then lines, then words.
+//! A call continues where the last one ended. The random order is a permutation of a power of two of blocks that the loop
+//! generates ([`BoundBlocks::source_block`] is its oracle), so that only the blocks are read, every block is accessed once a
+//! pass, and the cost of the order can be measured alone ([`BoundBlocks::generate`]). A copy has two permutations.
 
 pub(crate) mod content;
 pub(crate) mod kernel;

@@ -18,7 +18,6 @@ macro_rules! bodies {
     ($($chains:literal)+) => { [$(native::chase::chase::<$chains>,)+] };
 }
 
-/// The bodies for 1, 2 … chains.
 static BODIES: [Body; MOST_CHAINS] =
     bodies![1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32];
 
@@ -43,7 +42,6 @@ pub struct Chase<'a> {
     nodes: &'a mut [CacheLine],
     chains: usize,
     places: ChainPlaces,
-    /// Loads made in each chain.
     loads: u64,
 }
 
@@ -100,7 +98,6 @@ impl<'a> Chase<'a> {
         Some(chase)
     }
 
-    /// The ranks of a chain's nodes.
     const fn ranks(&self, chain: usize) -> Range<usize> {
         let (each, longer) = (self.nodes.len() / self.chains, self.nodes.len() % self.chains);
         let start = chain * each + if chain < longer { chain } else { longer };
@@ -218,7 +215,6 @@ fn link(nodes: &mut [CacheLine], order: &[u32], ranks: Range<usize>) {
     }
 }
 
-/// Lines as 32-bit numbers.
 fn halves(lines: &mut [CacheLine]) -> &mut [u32] {
     // SAFETY: a `CacheLine` is 64 bytes without padding, and any four bytes are a `u32`; `align_to_mut` ensures
     // alignment and bounds.

@@ -1,20 +1,15 @@
 //! The tiles of dense linear algebra.
 //!
 //! A step of the depth loads a column of the left stripe into three registers and broadcasts the right strip's elements
-//! one after another, each of which is multiplied by the three and added to sums of its own. With 8 columns that is 24
-//! multiply-adds and 11 loads: two of each a cycle would do with half of the load ports. All sums are independent, so
-//! 24 (12 with sixteen registers) cover the latency of a multiply-add, four or five cycles of two each.
+//! one after another, each multiplied by the three and added to sums of its own: 24 multiply-adds and 11 loads with 8
+//! columns. All sums are independent, which covers the latency of a multiply-add.
 //!
-//! The part of C that the sums are taken from at the end is prefetched a column at a time during the first eight tenths
-//! of the depth: all at once they would take the line-fill buffers (10 to 16) that the left stripe needs. Processors
-//! without PREFETCHW take it for a no-operation. With each column of C goes a part of the next right strip. The left
-//! stripe comes from the second-level cache and is prefetched 1536 bytes ahead, eight steps of the widest tiles, each
-//! line once. With sixteen registers each request costs time: Zen 3 fetches the lines by itself, but Golden Cove does
-//! not and is asked for one line in three, which it takes as the hint to fetch the other two. So those tiles have two
-//! loops.
-//!
-//! VDPBF16PS has the shape of a multiply-add: sixteen sums, and in place of each element two of bf16, whose products
-//! are added one after the other. So the same loop, over half as many steps, is the tile of bf16.
+//! The part of C is prefetched a column at a time during the first eight tenths of the depth: all at once they would take
+//! the line-fill buffers (10 to 16) that the left stripe needs. Processors without PREFETCHW take it for a no-operation. The
+//! left stripe is prefetched 1536 bytes ahead, eight steps of the widest tiles. With sixteen registers each request costs
+//! time: Zen 3 fetches the lines by itself, but Golden Cove is asked for one line in three, which it takes as the hint to
+//! fetch the other two. So those tiles have two loops. VDPBF16PS has the shape of a multiply-add, so the same loop over half
+//! as many steps is the tile of bf16.
 
 use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
 
@@ -24,9 +19,7 @@ use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
 use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
 
-/// The tiles of fp64, widest first.
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
-/// The tiles of fp32, widest first.
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
 /// The tiles of fp32 that multiply in bf16 to the right of a panel, widest first.
 pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[FP32_AVX512_BF16];
@@ -297,7 +290,6 @@ tile_loops!(fp32_avx2, fp32_avx2_asking(f32) {
     ],
 });
 
-/// Defines an instruction set's loop over columns.
 macro_rules! columns_loop {
     ($name:ident($element:ty), $features:literal) => {
         #[target_feature(enable = $features)]

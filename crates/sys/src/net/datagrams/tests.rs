@@ -1,6 +1,7 @@
 //! Real sockets, and kernels that refuse calls.
 
 use std::cell::Cell;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use super::*;
@@ -72,7 +73,7 @@ impl Kernel for Filter {
 }
 
 /// Fills a batch with datagrams that differ.
-fn written<K: Kernel>(outbox: &mut Outbox<K>) -> usize {
+fn written<K: Kernel>(outbox: &mut Sender<K>) -> usize {
     let datagrams = outbox.arena.chunks_exact_mut(outbox.datagram_bytes);
     let mut count = 0;
     for (number, datagram) in datagrams.enumerate() {
@@ -84,8 +85,8 @@ fn written<K: Kernel>(outbox: &mut Outbox<K>) -> usize {
 
 /// Sends a whole batch and receives it, in pieces that fit into a receive buffer; the number of send calls.
 fn transfer<K: Kernel, L: Kernel>(
-    outbox: &mut Outbox<K>,
-    inbox: &mut Inbox<L>,
+    outbox: &mut Sender<K>,
+    inbox: &mut Receiver<L>,
     near: &UdpSocket,
     far: &UdpSocket,
 ) -> usize {
@@ -95,11 +96,11 @@ fn transfer<K: Kernel, L: Kernel>(
     let (mut sent, mut received, mut calls) = (0, 0, 0);
     while sent < count {
         let next = (sent + step).min(count);
-        let left = outbox.send(near.as_raw_fd(), sent..next).unwrap();
+        let left = outbox.send(near, sent..next).unwrap();
         assert!((1..=next - sent).contains(&left));
         (sent, calls) = (sent + left, calls + 1);
         while received < sent {
-            assert!(inbox.receive(far.as_raw_fd()).unwrap() >= 1);
+            assert!(inbox.receive(far).unwrap() >= 1);
             for datagram in inbox.datagrams().map(|arrival| arrival.bytes) {
                 assert_eq!(datagram.len(), outbox.datagram_bytes, "datagram {received}");
                 assert!(datagram.iter().all(|byte| usize::from(*byte) == received), "datagram {received}");
@@ -122,8 +123,8 @@ fn batches_of_every_size_arrive_as_sent() {
         for bytes in [1, 64, 1472, 9000, 40_000, 65_487] {
             for offload in [false, true] {
                 let (near, far) = pair(home);
-                let mut outbox = Outbox::new(Linux, &near, bytes, offload);
-                let mut inbox = Inbox::new(Linux, &far, bytes, offload);
+                let mut outbox = Sender::new(&near, bytes, offload);
+                let mut inbox = Receiver::new(&far, bytes, offload);
                 transfer(&mut outbox, &mut inbox, &near, &far);
                 if offload && bytes > MOST_MESSAGE_BYTES / 2 {
                     assert_eq!(outbox.segments, 1, "too long to be cut");
@@ -155,11 +156,11 @@ fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
         return;
     }
     for coalesced in [false, true] {
-        let mut inbox = Inbox::new(Linux, &far, 1472, coalesced);
+        let mut inbox = Receiver::new(&far, 1472, coalesced);
         near.send(&vec![7; 3 * 1472 + 100]).unwrap();
         let mut lengths = Vec::new();
         while lengths.len() < 4 {
-            inbox.receive(far.as_raw_fd()).unwrap();
+            inbox.receive(&far).unwrap();
             lengths.extend(inbox.datagrams().map(|arrival| arrival.bytes.len()));
         }
         assert_eq!(lengths, [1472, 1472, 1472, 100]);
@@ -170,8 +171,8 @@ fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
 fn every_refusal_leads_to_the_next_method() {
     let refused = |filter: Filter, offload: bool| {
         let (near, far) = pair("127.0.0.1");
-        let mut outbox = Outbox::new(filter, &near, 1000, offload);
-        let mut inbox = Inbox::new(Linux, &far, 1000, false);
+        let mut outbox = Sender::with(filter, &near, 1000, offload);
+        let mut inbox = Receiver::new(&far, 1000, false);
         transfer(&mut outbox, &mut inbox, &near, &far);
         (outbox.segments > 1, outbox.many)
     };
@@ -196,8 +197,8 @@ fn a_receiver_without_its_calls_takes_one_at_a_time() {
     ] {
         let no_coalescing = filter.set.is_some();
         let (near, far) = pair("127.0.0.1");
-        let mut outbox = Outbox::new(Linux, &near, 1472, true);
-        let mut inbox = Inbox::new(filter, &far, 1472, true);
+        let mut outbox = Sender::new(&near, 1472, true);
+        let mut inbox = Receiver::with(filter, &far, 1472, true);
         transfer(&mut outbox, &mut inbox, &near, &far);
         assert!(!inbox.many);
         assert!(!(no_coalescing && inbox.coalesced));
@@ -207,8 +208,8 @@ fn a_receiver_without_its_calls_takes_one_at_a_time() {
 #[test]
 fn a_batch_that_is_cut_short_continues_there() {
     let (near, far) = pair("127.0.0.1");
-    let mut outbox = Outbox::new(Filter { at_once: Some(1), ..Filter::default() }, &near, 5000, false);
-    let mut inbox = Inbox::new(Linux, &far, 5000, false);
+    let mut outbox = Sender::with(Filter { at_once: Some(1), ..Filter::default() }, &near, 5000, false);
+    let mut inbox = Receiver::new(&far, 5000, false);
     let count = written(&mut outbox);
     assert_eq!(transfer(&mut outbox, &mut inbox, &near, &far), count, "one datagram a call");
 }
@@ -216,8 +217,8 @@ fn a_batch_that_is_cut_short_continues_there() {
 #[test]
 fn other_errors_are_returned() {
     let (near, far) = pair("127.0.0.1");
-    let mut outbox = Outbox::new(Filter { send_many: Some(libc::ENOBUFS), ..Filter::default() }, &near, 100, true);
-    assert_eq!(outbox.send(near.as_raw_fd(), 0..1).unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
+    let mut outbox = Sender::with(Filter { send_many: Some(libc::ENOBUFS), ..Filter::default() }, &near, 100, true);
+    assert_eq!(outbox.send(&near, 0..1).unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
     assert_eq!(outbox.kernel.calls.get(), 2, "the option, and one try");
     far.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let error = Receiver::new(&far, 100, true).receive(&far).unwrap_err();
@@ -237,10 +238,10 @@ fn other_errors_are_returned() {
 #[test]
 fn a_message_that_is_refused_later_does_not_change_the_method() {
     let (near, _far) = pair("127.0.0.1");
-    let mut outbox = Outbox::new(Filter::default(), &near, 100, false);
-    outbox.send(near.as_raw_fd(), 0..2).unwrap();
+    let mut outbox = Sender::with(Filter::default(), &near, 100, false);
+    outbox.send(&near, 0..2).unwrap();
     outbox.kernel.send_many = Some(libc::EPERM);
-    let error = outbox.send(near.as_raw_fd(), 0..2).unwrap_err();
+    let error = outbox.send(&near, 0..2).unwrap_err();
     let expected = (io::ErrorKind::PermissionDenied, true);
     assert_eq!((error.kind(), outbox.many), expected, "a firewall, not a filter of calls");
 }
@@ -249,10 +250,10 @@ fn a_message_that_is_refused_later_does_not_change_the_method() {
 fn long_and_empty_datagrams_are_recognised() {
     let (near, far) = pair("127.0.0.1");
     for coalesced in [false, true] {
-        let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
+        let mut inbox = Receiver::new(&far, 100, coalesced);
         let mut one = |bytes: usize| {
             near.send(&vec![1; bytes]).unwrap();
-            inbox.receive(far.as_raw_fd()).unwrap();
+            inbox.receive(&far).unwrap();
             inbox.datagrams().map(|arrival| arrival.bytes.len()).collect::<Vec<_>>()
         };
         assert_eq!(one(0), [0]);
@@ -291,7 +292,7 @@ fn control_messages_are_read_and_garbage_is_ignored() {
 fn messages_of_one_call_have_their_own_arrival_times() {
     let (near, far) = pair("127.0.0.1");
     for coalesced in [false, true] {
-        let mut inbox = Inbox::new(Linux, &far, 100, coalesced);
+        let mut inbox = Receiver::new(&far, 100, coalesced);
         assert!(inbox.stamped, "every kernel has such stamps since 2.6.22");
         for number in 0..5 {
             near.send(&[number; 100]).unwrap();
@@ -299,7 +300,7 @@ fn messages_of_one_call_have_their_own_arrival_times() {
         }
         let mut arrived: Vec<(u8, u64)> = Vec::new();
         while arrived.len() < 5 {
-            inbox.receive(far.as_raw_fd()).unwrap();
+            inbox.receive(&far).unwrap();
             arrived.extend(inbox.datagrams().map(|one| (one.bytes[0], one.came_nanoseconds.unwrap())));
         }
         for (number, pair) in (0..).zip(arrived.windows(2)) {
@@ -313,8 +314,8 @@ fn messages_of_one_call_have_their_own_arrival_times() {
 #[test]
 fn a_receiver_without_stamps_reports_it() {
     let (near, far) = pair("127.0.0.1");
-    let mut inbox = Inbox::new(Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() }, &far, 100, false);
+    let mut inbox = Receiver::with(Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() }, &far, 100, false);
     near.send(&[1; 100]).unwrap();
-    inbox.receive(far.as_raw_fd()).unwrap();
+    inbox.receive(&far).unwrap();
     assert!(!inbox.stamped && inbox.datagrams().all(|arrival| arrival.came_nanoseconds.is_none()));
 }

@@ -10,17 +10,6 @@ fn direct_file(bytes: usize) -> Option<(File, File)> {
 }
 
 #[test]
-fn native_asynchronous_io_moves_data_both_ways() {
-    if direct_file(BLOCK).is_none() {
-        return;
-    }
-    for (depth, blocks) in [(1, 40), (32, 200), (5, 50)] {
-        let queue = move_both_ways(Engine::Libaio, depth, blocks);
-        assert_eq!((queue.engine(), queue.stepped_down()), (Engine::Libaio, &[][..]));
-    }
-}
-
-#[test]
 fn native_asynchronous_io_is_refused_in_the_page_cache() {
     let options = Options { engine: Engine::Libaio, depth: 4, arena_bytes: BLOCK };
     let error = Queue::open(reopened(&written_file(BLOCK), true, false).unwrap(), &options).unwrap_err();
@@ -47,14 +36,6 @@ fn a_refused_request_ends_alone_with_its_own_error() {
     for depth in [8, 3] {
         let queue = open_queue(reopened(&file, false, true).unwrap(), Engine::Libaio, 8, 8 * BLOCK);
         check_refused_writes(queue, depth);
-    }
-}
-
-#[test]
-fn native_requests_are_waited_for_when_the_queue_is_dropped() {
-    let Some((file, _)) = direct_file(8 << 20) else { return };
-    for round in 0..6 {
-        drop_in_flight(open_queue(direct_if_possible(&file), Engine::Libaio, 16, 4 << 20), round);
     }
 }
 
