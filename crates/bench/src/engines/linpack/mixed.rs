@@ -161,7 +161,8 @@ mod tests {
         let mut team = team(400, 1);
         assert!(sample_of_another_matrix(&mut team).unwrap_err().contains("the solution is wrong"));
         assert!(sample(&team).is_ok());
-        let (checked, refined) = (Checked { residual: 1.0, scaled: 1e9 }, Refined { refinements: 50, converged: false });
+        let (checked, refined) =
+            (Checked { residual: 1.0, scaled: 1e9 }, Refined { refinements: 50, converged: false });
         let reason = judged_mixed(&checked, None, refined, Element::Fp32).unwrap_err();
         assert!(reason.contains("did not converge: after 50 of at most 50 rounds"), "{reason}");
     }
