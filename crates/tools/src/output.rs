@@ -57,20 +57,17 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A number of the details; `None` if the tool did not report it.
-    pub fn detail(&self, key: &str) -> Option<f64> {
+    pub(crate) fn detail(&self, key: &str) -> Option<f64> {
         self.details.get(key).and_then(Value::as_f64)
     }
 
     /// Checks the rate against the work done in `seconds`.
     pub(crate) fn check_against(&self, tool: &str, work: f64, seconds: f64) -> Result<(), ToolError> {
-        if (work / seconds / self.value - 1.0).abs() > CONTRADICTION {
-            let value = self.value;
-            return Err(ToolError(format!(
-                "{tool} contradicts itself: {work} in {seconds} s is not {value} per second"
-            )));
+        if (work / seconds / self.value - 1.0).abs() <= CONTRADICTION {
+            return Ok(());
         }
-        Ok(())
+        let value = self.value;
+        Err(ToolError(format!("{tool} contradicts itself: {work} in {seconds} s is not {value} per second")))
     }
 
     pub(crate) fn throughput(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, ToolError> {
@@ -84,11 +81,21 @@ impl Reading {
 
 /// Rejects what cannot be a rate or a duration.
 pub(crate) fn positive(tool: &str, what: &str, value: f64) -> Result<f64, ToolError> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(ToolError(format!("{tool} reports an impossible {what}: {value}")))
-    }
+    let possible = Some(value).filter(|value| value.is_finite() && *value > 0.0);
+    possible.ok_or_else(|| ToolError(format!("{tool} reports an impossible {what}: {value}")))
+}
+
+/// The only element; `what` names them in the error.
+pub(crate) fn only<T>(tool: &str, what: &str, all: Vec<T>, output: &Output) -> Result<T, ToolError> {
+    <[T; 1]>::try_from(all)
+        .map(|[only]| only)
+        .map_err(|all| ToolError(format!("{tool} printed {} {what} and not 1: {}", all.len(), output.complaint())))
+}
+
+/// Fails with the first reason that holds.
+pub(crate) fn refuse_if(tool: &str, reasons: &[(bool, &str)]) -> Result<(), ToolError> {
+    let reason = reasons.iter().find(|(holds, _)| *holds);
+    reason.map_or(Ok(()), |(_, reason)| Err(ToolError::not_comparable(tool, reason)))
 }
 
 pub(crate) fn details<const N: usize>(details: [(&str, Value); N]) -> Map<String, Value> {
@@ -126,12 +133,15 @@ impl<'a> Text<'a> {
     }
 
     /// Checks the number after `label` against a setting.
-    pub(crate) fn ran_with(&self, label: &str, asked: u64) -> Result<(), ToolError> {
-        let ran = self.number(label)?;
-        if (ran - asked as f64).abs() > 0.0 {
-            return Err(ToolError::other_setting(self.tool, label.trim_end(), ran, asked));
-        }
-        Ok(())
+    pub(crate) fn ran_with(&self, label: &str, asked: impl Into<f64>) -> Result<(), ToolError> {
+        let (ran, asked) = (self.number(label)?, asked.into());
+        ToolError::unless((ran - asked).abs() <= 0.0, self.tool, label, ran, asked)
+    }
+
+    /// Checks the text after `label` against a setting.
+    pub(crate) fn ran_as(&self, label: &str, asked: &str) -> Result<(), ToolError> {
+        let ran = self.after(label)?;
+        ToolError::unless(ran == asked, self.tool, label, ran, asked)
     }
 }
 
@@ -159,8 +169,15 @@ impl ToolError {
         Self(format!("{tool} is not comparable here: {why}"))
     }
 
-    pub(crate) fn other_setting(tool: &str, setting: &str, ran: impl fmt::Display, asked: impl fmt::Display) -> Self {
-        Self(format!("{tool} ran with {setting} {ran} and not {asked}"))
+    pub(crate) fn unless(
+        equal: bool,
+        tool: &str,
+        setting: &str,
+        ran: impl fmt::Display,
+        asked: impl fmt::Display,
+    ) -> Result<(), Self> {
+        let reason = || Self(format!("{tool} ran with {} {ran} and not {asked}", setting.trim_end()));
+        equal.then_some(()).ok_or_else(reason)
     }
 
     #[cfg(test)]

@@ -69,11 +69,8 @@ pub enum VersionSource {
         /// Oldest version with known output: major and minor.
         oldest: (u32, u32),
     },
-    /// No version; its file has words that no other program has.
-    Marked {
-        /// The words.
-        words: &'static str,
-    },
+    /// No version; its file has these words, which no other program has.
+    Marked(&'static str),
     /// No version; `argument` makes it print its help.
     Unsaid {
         /// The argument.
@@ -84,11 +81,11 @@ pub enum VersionSource {
 }
 
 impl VersionSource {
-    /// The argument; `None` if the file is read instead.
+    /// What it is called with; `None` if the file is read instead.
     pub const fn argument(&self) -> Option<&'static str> {
         match self {
             Self::Asked { argument, .. } | Self::Unsaid { argument, .. } => Some(argument),
-            Self::Written { .. } | Self::Marked { .. } => None,
+            Self::Written { .. } | Self::Marked(_) => None,
         }
     }
 }
@@ -129,9 +126,12 @@ impl Rule {
         Self { name, when, makes_it }
     }
 
-    /// The reason in these words.
-    pub(crate) fn says(&'static self, words: impl Into<String>) -> Reason {
-        Reason { rule: self, says: words.into() }
+    pub(crate) fn says(&'static self, words: impl Into<String>) -> Option<Reason> {
+        Some(Reason { rule: self, says: words.into() })
+    }
+
+    pub(crate) fn says_if(&'static self, holds: bool, words: impl Into<String>) -> Option<Reason> {
+        self.says(words).filter(|_| holds)
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) trait Adapter: Sync {
 
     fn read(work: Self::Work<'_>, output: &Output) -> Result<Reading, ToolError>;
 
-    fn differences(work: Self::Work<'_>, version: &str, reading: &Reading) -> Vec<Reason>;
+    fn differences(work: Self::Work<'_>, version: &str, reading: &Reading) -> Vec<Option<Reason>>;
 }
 
 impl<A: Adapter> ReferenceTool for A {
@@ -169,7 +169,8 @@ impl<A: Adapter> ReferenceTool for A {
     }
 
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {
-        A::work(experiment).map_or_else(|_| Vec::new(), |work| A::differences(work, version, reading))
+        let differences = A::work(experiment).map(|work| A::differences(work, version, reading));
+        differences.into_iter().flatten().flatten().collect()
     }
 }
 
@@ -190,10 +191,9 @@ pub fn explain(
     let reasons = tool.reasons(version, experiment, reading).into_iter();
     let fitting = reasons.filter(|reason| [side, Side::Either].contains(&reason.rule.makes_it));
     let said: Vec<String> = fitting.map(|reason| reason.says).collect();
-    Some(if said.is_empty() {
-        let chance = chance.map_or_else(String::new, |words| format!(", and chance may explain it: {words}"));
-        format!("No known rule explains the difference{chance}; equal were {}.", tool.description().equal)
-    } else {
-        format!("{}.", said.join("; "))
-    })
+    if !said.is_empty() {
+        return Some(format!("{}.", said.join("; ")));
+    }
+    let chance = chance.map_or_else(String::new, |words| format!(", and chance may explain it: {words}"));
+    Some(format!("No known rule explains the difference{chance}; equal were {}.", tool.description().equal))
 }

@@ -20,7 +20,7 @@ pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Opti
         },
         VersionSource::Unsaid { help, .. } if lines.any(|line| line.contains(help)) => Ok(None),
         VersionSource::Unsaid { argument, .. } => unknown(argument, &format!("print the help of {}", tool.id)),
-        VersionSource::Written { .. } | VersionSource::Marked { .. } => {
+        VersionSource::Written { .. } | VersionSource::Marked(_) => {
             Err(ToolError(format!("{} has no answer", tool.id)))
         }
     }
@@ -34,8 +34,8 @@ pub fn version_in_file(tool: &ToolDescription, program: &str, bytes: &[u8]) -> R
             Some(version) => known(tool, &version, oldest).map(Some),
             None => unknown(format!("has no version after '{}'", prefix.trim_end())),
         },
-        VersionSource::Marked { words } if places(bytes, words).next().is_some() => Ok(None),
-        VersionSource::Marked { words } => unknown(format!("is not {}: it does not contain '{words}'", tool.id)),
+        VersionSource::Marked(words) if places(bytes, words).next().is_some() => Ok(None),
+        VersionSource::Marked(words) => unknown(format!("is not {}: it does not contain '{words}'", tool.id)),
         VersionSource::Asked { .. } | VersionSource::Unsaid { .. } => unknown("does not report its version".to_owned()),
     }
 }
@@ -59,13 +59,11 @@ fn behind<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 fn known(tool: &ToolDescription, version: &str, oldest: (u32, u32)) -> Result<String, ToolError> {
-    if major_minor(version).is_none_or(|numbers| numbers < oldest) {
-        let (id, (major, minor)) = (tool.id, oldest);
-        return Err(ToolError(format!(
-            "{id} {version} is older than {major}.{minor}, the oldest whose output is known"
-        )));
+    if major_minor(version).is_some_and(|numbers| numbers >= oldest) {
+        return Ok(version.to_owned());
     }
-    Ok(version.to_owned())
+    let (id, (major, minor)) = (tool.id, oldest);
+    Err(ToolError(format!("{id} {version} is older than {major}.{minor}, the oldest whose output is known")))
 }
 
 /// Major and minor: `3.7-no.git` is (3, 7).
@@ -100,7 +98,7 @@ mod tests {
                 let says = match description.version {
                     VersionSource::Asked { .. } => "does not print a version",
                     VersionSource::Unsaid { .. } => "does not print the help",
-                    VersionSource::Written { .. } | VersionSource::Marked { .. } => "has no answer",
+                    VersionSource::Written { .. } | VersionSource::Marked(_) => "has no answer",
                 };
                 let reason = version_in_answer(description, &said(garbage)).unwrap_err();
                 assert!(reason.contains(says), "{reason}");

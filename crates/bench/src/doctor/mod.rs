@@ -24,7 +24,7 @@ use crate::references::detect::Places;
 use crate::runner::{Setting, WorkerCommand};
 
 use model::disk_target::DiskTarget;
-use model::plan::{Plan, Planned};
+use model::plan::Plan;
 pub(crate) use waiting::{Host, Source, wait_until_quiet};
 
 /// Seconds after which nothing new begins.
@@ -56,11 +56,8 @@ pub struct Patient {
 pub fn check_names() -> Vec<&'static str> {
     let warned = WARNINGS.iter().map(|rule| rule.code).filter(|code| probing::concerns(*code));
     let mut names: Vec<&'static str> = warned.map(WarningCode::name).collect();
-    for rule in rules::RULES {
-        if !names.contains(&rule.name) {
-            names.push(rule.name);
-        }
-    }
+    let own: Vec<&str> = rules::RULES.iter().map(|rule| rule.name).filter(|name| !names.contains(name)).collect();
+    names.extend(own);
     names
 }
 
@@ -73,10 +70,11 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
     let mut found = found_settings(&machine, disk.as_ref());
     let probe = probing::plan_of(&machine);
     found.extend(watch(patient, disk.as_ref(), probe.as_ref().map_or(0.0, Plan::expected_seconds)));
-    let declared = Declared::default();
-    let (worker, program) = (patient.worker.clone(), patient.program.clone());
-    let setting = Setting::new(worker, program, &machine, &declared, patient.began);
-    let setting = Setting { time_budget: Some(NOTHING_NEW_SECONDS), ..setting };
+    let (worker, program, declared) = (patient.worker.clone(), patient.program.clone(), Declared::default());
+    let setting = Setting {
+        time_budget: Some(NOTHING_NEW_SECONDS),
+        ..Setting::new(worker, program, &machine, &declared, patient.began)
+    };
     let rows = probe.and_then(|plan| probing::measure(&plan, &setting));
     found.extend(probing::checks(&rows));
     let checks = worst_of_each(&found);
@@ -91,11 +89,10 @@ pub fn diagnose(patient: &Patient) -> Diagnosis {
 
 fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
     let suite = Suite::embedded("quick").ok();
-    let file_bytes =
-        suite.iter().flat_map(|suite| &suite.disk).flat_map(|block| &block.size).copied().max().unwrap_or(0);
+    let sizes = suite.iter().flat_map(|suite| &suite.disk).flat_map(|block| &block.size);
+    let file_bytes = sizes.copied().max().unwrap_or(0);
     let request = suite.map(|suite| Request { disk: disk.cloned(), ..crate::host::request(suite, machine) });
-    let planned = request.and_then(|request| plan(&request, machine).ok());
-    let rows: Vec<Planned> = planned.map(|plan| plan.rows).unwrap_or_default();
+    let rows = request.and_then(|request| plan(&request, machine).ok()).map(|plan| plan.rows).unwrap_or_default();
     let root = Sysroot::host();
     settings::checks(&settings::Facts {
         machine,
@@ -120,7 +117,7 @@ fn swap_used(meminfo: &str) -> Option<f64> {
 fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Vec<Check> {
     let devices = disk.into_iter().flat_map(|disk| &disk.storage.chain).map(|device| device.name.clone());
     let watched = Watched { disks: devices.collect(), interface: Some(LOOPBACK.to_owned()) };
-    let mut host = Host::watching(watched);
+    let mut host = Host(watched);
     let left = NOTHING_NEW_SECONDS - RESERVE_SECONDS - probe_seconds - (monotonic_raw_seconds() - patient.began);
     let [most, least] = WATCH_SECONDS;
     let before = host.look();
@@ -129,16 +126,13 @@ fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Ve
 }
 
 fn worst_of_each(found: &[Check]) -> Vec<Check> {
+    let rank = |check: &&Check| (check.status, !check.advice.is_empty());
     let worst = |name: &&'static str| {
-        let of_name = found.iter().filter(|check| check.code == *name);
-        let is_worse = |one: &Check, other: &Check| {
-            let rank = |check: &Check| (check.status, !check.advice.is_empty());
-            rank(other) > rank(one)
-        };
-        of_name.cloned().reduce(|worst, check| if is_worse(&worst, &check) { check } else { worst })
+        // Of equal ones the first.
+        let found = found.iter().rev().filter(|check| check.code == *name).max_by_key(rank);
+        found.cloned().unwrap_or_else(|| rules::passed(name, "Not checked: the probe did not get that far."))
     };
-    let unseen = |name: &str| rules::passed(name, "Not checked: the probe did not get that far.");
-    check_names().iter().map(|name| worst(name).unwrap_or_else(|| unseen(name))).collect()
+    check_names().iter().map(worst).collect()
 }
 
 #[cfg(test)]

@@ -75,21 +75,14 @@ fn failed(reason: &str) -> Check {
 }
 
 fn probe(rows: &[Row]) -> Check {
-    let reason = |row: &Row| match row.reason.as_deref() {
-        Some(runner::TIME_BUDGET) => "it did not finish within five seconds".to_owned(),
-        Some(reason) => reason.to_owned(),
-        None => "unknown reason".to_owned(),
-    };
-    match rows.iter().find(|row| row.status != Status::Ok) {
-        Some(row) => failed(&reason(row)),
+    match rows.iter().find(|row| row.status != Status::Ok).map(|row| row.reason.as_deref()) {
+        Some(Some(runner::TIME_BUDGET)) => failed("it did not finish within five seconds"),
+        Some(reason) => failed(reason.unwrap_or("unknown reason")),
         None if rows.is_empty() => failed("none exists for this CPU"),
         None => {
             let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-            by_rule(
-                "probe",
-                0.0,
-                &format!("The probe benchmark ran, and its results are correct ({}).", ids.join(", ")),
-            )
+            let seen = format!("The probe benchmark ran, and its results are correct ({}).", ids.join(", "));
+            by_rule("probe", 0.0, &seen)
         }
     }
 }
@@ -97,37 +90,29 @@ fn probe(rows: &[Row]) -> Check {
 /// Checks without a warning, with the worst value.
 fn in_order(conditions: &[&Conditions]) -> Vec<Check> {
     let most = |of: fn(&Conditions) -> Option<f64>| conditions.iter().filter_map(|one| of(one)).reduce(f64::max);
-    let check = |code: WarningCode, value: Option<f64>, sentence: &dyn Fn(f64) -> String| {
-        // Each loss is attributed to one cause: a value at warning level without a warning has another cause.
-        let blamed = value.zip(code.rule().fair).is_some_and(|(value, least)| value >= least);
-        let end = if blamed { " Another check reports the cause." } else { "" };
-        value.map(|value| passed(code.name(), &format!("{}{end}", sentence(value))))
-    };
     let switches = conditions.iter().filter_map(|one| one.involuntary_switches).sum::<u64>();
     let measured = (!conditions.is_empty()).then_some(0.0);
     let not_ours = most(|one| one.least_cpu_share.or(one.cpu_share).map(|share| (1.0 - share).max(0.0)));
+    let ours = percent(1.0 - not_ours.unwrap_or_default());
+    let preempted = format!("The kernel preempted our threads {switches} times.");
+    // `{}` is the value.
     let checks = [
-        check(WarningCode::CpuShared, not_ours, &|share| {
-            format!("Our threads had a CPU for {} of the time.", percent(1.0 - share))
-        }),
-        check(WarningCode::VcpuShared, most(|one| one.lost_share), &|share| {
-            format!("Interference took {} of the rate.", percent(share))
-        }),
-        check(WarningCode::TimeLost, most(|one| one.lost_in_gaps), &|share| {
-            format!("Gaps took {} of the time.", percent(share))
-        }),
-        check(WarningCode::ClockChainsDisagree, most(|one| one.clock_disagreement), &|share| {
-            format!("The two clock chains agree within {}.", percent(share))
-        }),
-        check(WarningCode::ClockMoved, measured, &|_| "The CPU clock was constant.".to_owned()),
-        check(WarningCode::Migrated, measured, &|_| "Our threads stayed on their CPUs.".to_owned()),
-        check(WarningCode::InvoluntarySwitches, measured, &|_| {
-            format!("The kernel preempted our threads {switches} times.")
-        }),
-        check(WarningCode::DisturbedBlocks, measured, &|_| {
-            "No process run was disturbed enough to be repeated.".to_owned()
-        }),
-    ];
+        (WarningCode::CpuShared, not_ours, format!("Our threads had a CPU for {ours} of the time.").as_str()),
+        (WarningCode::VcpuShared, most(|one| one.lost_share), "Interference took {} of the rate."),
+        (WarningCode::TimeLost, most(|one| one.lost_in_gaps), "Gaps took {} of the time."),
+        (WarningCode::ClockChainsDisagree, most(|one| one.clock_disagreement), "The two clock chains agree within {}."),
+        (WarningCode::ClockMoved, measured, "The CPU clock was constant."),
+        (WarningCode::Migrated, measured, "Our threads stayed on their CPUs."),
+        (WarningCode::InvoluntarySwitches, measured, &preempted),
+        (WarningCode::DisturbedBlocks, measured, "No process run was disturbed enough to be repeated."),
+    ]
+    .map(|(code, value, sentence)| {
+        let value = value?;
+        // Each loss is attributed to one cause: a value at warning level without a warning has another cause.
+        let blamed = code.rule().fair.is_some_and(|least| value >= least);
+        let end = if blamed { " Another check reports the cause." } else { "" };
+        Some(passed(code.name(), &format!("{}{end}", sentence.replace("{}", &percent(value)))))
+    });
     checks.into_iter().flatten().collect()
 }
 
@@ -136,6 +121,7 @@ mod tests {
     use super::*;
     use crate::tests::machine_with_cpus;
     use model::doctor::CheckStatus;
+    use model::warning::Confidence;
 
     fn row(warnings: Vec<Warning>) -> Row {
         let mut row = crate::tests::document().experiments.remove(0);
@@ -167,16 +153,9 @@ mod tests {
                 assert_eq!(check.is_some(), concerns(*code), "{code}");
                 let Some(check) = check else { continue };
                 assert_eq!((&check.text, &check.advice), (&warning.text, &warning.advice));
-                assert_eq!(
-                    check.status == CheckStatus::Bad,
-                    warning.confidence == model::warning::Confidence::Low,
-                    "{code}"
-                );
-                assert_eq!(
-                    check.status == CheckStatus::Ok,
-                    warning.confidence == model::warning::Confidence::High,
-                    "{code}"
-                );
+                let (bad, ok) = (check.status == CheckStatus::Bad, check.status == CheckStatus::Ok);
+                let expected = (warning.confidence == Confidence::Low, warning.confidence == Confidence::High);
+                assert_eq!((bad, ok), expected, "{code}");
             }
         }
     }
@@ -199,13 +178,12 @@ mod tests {
 
     #[test]
     fn it_is_as_short_as_five_seconds_need() {
-        let plan = plan_of(&machine_with_cpus(4)).unwrap();
-        assert_eq!(plan.rows.len(), 2);
-        assert!(plan.expected_seconds() < 2.2, "{}", plan.expected_seconds());
-        let mut quota = machine_with_cpus(4);
-        quota.cpu.quota_cpus = Some(0.5);
-        let plan = plan_of(&quota).unwrap();
-        assert!(plan.expected_seconds() < 2.2, "{}", plan.expected_seconds());
-        assert_eq!(plan_of(&machine_with_cpus(1)).unwrap().rows.len(), 1);
+        for (cpus, quota_cpus) in [(4, None), (4, Some(0.5)), (1, None)] {
+            let mut machine = machine_with_cpus(cpus);
+            machine.cpu.quota_cpus = quota_cpus;
+            let plan = plan_of(&machine).unwrap();
+            assert_eq!(plan.rows.len(), if cpus == 1 { 1 } else { 2 });
+            assert!(plan.expected_seconds() < 2.2, "{}", plan.expected_seconds());
+        }
     }
 }

@@ -15,9 +15,9 @@ pub(super) enum Thresholds {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) name: &'static str,
-    pub(super) thresholds: Thresholds,
-    pub(super) consequence: &'static str,
-    pub(super) advice: &'static str,
+    thresholds: Thresholds,
+    consequence: &'static str,
+    advice: &'static str,
 }
 
 const fn rule(name: &'static str, thresholds: Thresholds, consequence: &'static str, advice: &'static str) -> Rule {
@@ -76,33 +76,37 @@ impl Rule {
             Thresholds::Own(warning, bad) => (warning, bad),
         };
         let reached = |threshold: Option<f64>| threshold.is_some_and(|threshold| value >= threshold);
-        match (reached(warning), reached(bad)) {
-            (_, true) => CheckStatus::Bad,
-            (true, false) => CheckStatus::Warning,
-            (false, false) => CheckStatus::Ok,
+        if reached(bad) {
+            CheckStatus::Bad
+        } else if reached(warning) {
+            CheckStatus::Warning
+        } else {
+            CheckStatus::Ok
         }
     }
 }
 
 pub(super) fn by_rule(name: &str, value: f64, seen: &str) -> Check {
     let status = Rule::find(name).map_or(CheckStatus::Ok, |rule| rule.status(value));
-    let (text, advice) = match Rule::find(name).filter(|_| status != CheckStatus::Ok) {
-        Some(rule) => (format!("{seen} {}", rule.consequence), rule.advice),
-        None => (seen.to_owned(), ""),
-    };
-    Check { code: name.to_owned(), status, text, advice: advice.to_owned(), value: Some(value) }
+    let check = if status == CheckStatus::Ok { passed(name, seen) } else { remark(name, value, seen) };
+    Check { status, value: Some(value), ..check }
 }
 
 /// A check that is never held against the machine.
 pub(super) fn remark(name: &str, value: f64, seen: &str) -> Check {
     let (consequence, advice) = Rule::find(name).map_or(("", ""), |rule| (rule.consequence, rule.advice));
     let text = format!("{seen} {consequence}").trim_end().to_owned();
-    Check { code: name.to_owned(), status: CheckStatus::Ok, text, advice: advice.to_owned(), value: Some(value) }
+    Check { text, advice: advice.to_owned(), value: Some(value), ..passed(name, "") }
 }
 
 pub(super) fn passed(name: &str, seen: &str) -> Check {
     let (code, text) = (name.to_owned(), seen.to_owned());
     Check { code, status: CheckStatus::Ok, text, advice: String::new(), value: None }
+}
+
+/// A check whose value the kernel may not report.
+pub(super) fn known<T>(name: &str, value: Option<T>, what: &str, check: impl FnOnce(T) -> Check) -> Check {
+    value.map_or_else(|| passed(name, &format!("Unknown: the kernel does not report {what}.")), check)
 }
 
 /// A value judged by a warning's rule, with advice if it is reached or has no threshold.

@@ -8,7 +8,7 @@ use model::number::{percent_whole as percent, size_rounded as rounded};
 use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::WarningCode;
 
-use super::rules::{by_rule, judged, passed, remark};
+use super::rules::{by_rule, judged, known, passed, remark};
 use model::disk_target::DiskTarget;
 use model::plan::Planned;
 
@@ -58,31 +58,23 @@ fn quota(facts: &Facts<'_>) -> Check {
 }
 
 fn timer(facts: &Facts<'_>) -> Check {
-    let seen = if facts.counter {
-        "The time-stamp counter is available and invariant."
-    } else {
-        "The time-stamp counter is missing or not invariant."
-    };
-    judged(WarningCode::Timer, flag(!facts.counter), seen)
+    let is = if facts.counter { "available and invariant" } else { "missing or not invariant" };
+    judged(WarningCode::Timer, flag(!facts.counter), &format!("The time-stamp counter is {is}."))
 }
 
 fn processor(facts: &Facts<'_>) -> Vec<Check> {
-    let cpu = &facts.machine.cpu;
     let source = facts.machine.os.clocksource.as_deref();
-    let clock_source = source.map_or_else(
-        || passed("clock_source", "Unknown: the kernel does not report its clock source."),
-        |source| {
+    let siblings = facts.machine.cpu.topology.iter().map(|place| place.siblings.len()).max().filter(|most| *most > 0);
+    let mut checks = vec![
+        known("clock_source", source, "its clock source", |source| {
             let slow = flag(!FAST_CLOCK_SOURCES.contains(&source));
             by_rule("clock_source", slow, &format!("The kernel's clock source is {source}."))
-        },
-    );
-    let siblings = cpu.topology.iter().map(|place| place.siblings.len()).max().unwrap_or(0);
-    let smt = match siblings {
-        0 => passed("smt_siblings", "Unknown: the kernel does not report which CPUs share a core."),
-        1 => by_rule("smt_siblings", 1.0, "Each core shows one hardware thread."),
-        more => remark("smt_siblings", more as f64, &format!("Each core has {more} hardware threads.")),
-    };
-    let mut checks = vec![clock_source, smt];
+        }),
+        known("smt_siblings", siblings, "which CPUs share a core", |siblings| match siblings {
+            1 => by_rule("smt_siblings", 1.0, "Each core shows one hardware thread."),
+            more => remark("smt_siblings", more as f64, &format!("Each core has {more} hardware threads.")),
+        }),
+    ];
     checks.push(priority(facts.settings.nice));
     checks.extend(cpus(facts.settings));
     checks.extend(clock_settings(facts.settings));
@@ -91,27 +83,24 @@ fn processor(facts: &Facts<'_>) -> Vec<Check> {
 
 fn priority(nice: Option<i32>) -> Check {
     let code = WarningCode::LowPriority;
-    match nice {
-        None => passed(code.name(), "Unknown: the kernel does not report the priority of this program."),
-        Some(IDLE_NICE) => judged(code, f64::from(IDLE_NICE), "The program runs only on idle CPUs (idle policy)."),
-        Some(nice) => judged(code, f64::from(nice), &format!("The program's nice value is {nice}.")),
-    }
+    known(code.name(), nice, "the priority of this program", |nice| match nice {
+        IDLE_NICE => judged(code, f64::from(IDLE_NICE), "The program runs only on idle CPUs (idle policy)."),
+        nice => judged(code, f64::from(nice), &format!("The program's nice value is {nice}.")),
+    })
 }
 
 fn cpus(settings: &Settings) -> Vec<Check> {
     let (allowed, online) = (settings.allowed_cpus.len(), settings.online_cpus.len());
-    let affinity = match settings.cpus_withheld() {
-        None => passed(WarningCode::Affinity.name(), "Unknown: the kernel does not report which CPUs may be used."),
-        Some(share) => judged(WarningCode::Affinity, share, &format!("{} may be used.", part(allowed, online))),
+    let there = online + settings.offline_cpus().len();
+    let check = |code: WarningCode, share, what, seen: String| {
+        known(code.name(), share, what, |share| judged(code, share, &seen))
     };
-    let offline = match settings.cpus_offline() {
-        None => passed(WarningCode::CpusOffline.name(), "Unknown: the kernel does not report which CPUs are online."),
-        Some(share) => {
-            let there = online + settings.offline_cpus().len();
-            judged(WarningCode::CpusOffline, share, &format!("{} are online.", part(online, there)))
-        }
-    };
-    vec![affinity, offline]
+    let may_be_used = format!("{} may be used.", part(allowed, online));
+    let are_online = format!("{} are online.", part(online, there));
+    vec![
+        check(WarningCode::Affinity, settings.cpus_withheld(), "which CPUs may be used", may_be_used),
+        check(WarningCode::CpusOffline, settings.cpus_offline(), "which CPUs are online", are_online),
+    ]
 }
 
 fn part(some: usize, all: usize) -> String {
@@ -143,11 +132,8 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
         None => passed(WarningCode::MemoryLimit.name(), "No control group limits memory."),
         Some(limit) => {
             let needed = largest.unwrap_or(0) as f64 / limit.max(1) as f64;
-            let seen = format!(
-                "A control group limits memory to {}; memory benchmarks use {} of it.",
-                rounded(limit),
-                percent(needed)
-            );
+            let (limit, used) = (rounded(limit), percent(needed));
+            let seen = format!("A control group limits memory to {limit}; memory benchmarks use {used} of it.");
             judged(WarningCode::MemoryLimit, needed, &seen)
         }
     };
@@ -155,13 +141,9 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
         None => passed("swap_in_use", "No swap space is configured."),
         Some(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
     };
-    let huge = match memory.huge_pages.transparent.as_deref() {
-        None => passed("huge_pages", "Unknown: the kernel does not report its huge page setting."),
-        Some(state) => {
-            let seen = format!("Transparent huge pages are set to {state}.");
-            by_rule("huge_pages", flag(state == "never"), &seen)
-        }
-    };
+    let huge = known("huge_pages", memory.huge_pages.transparent.as_deref(), "its huge page setting", |state| {
+        by_rule("huge_pages", flag(state == "never"), &format!("Transparent huge pages are set to {state}."))
+    });
     vec![limit, huge, swap, free_memory(facts, largest)]
 }
 
@@ -170,10 +152,9 @@ fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
     let value = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
-    let available =
-        facts.machine.memory.available_bytes.map(|bytes| format!("{} of memory are free, and ", rounded(bytes)));
-    let seen = format!("{}working sets need {}.", available.unwrap_or_default(), rounded(largest));
-    by_rule("free_memory", value, &seen)
+    let available = facts.machine.memory.available_bytes;
+    let available = available.map_or_else(String::new, |bytes| format!("{} of memory are free, and ", rounded(bytes)));
+    by_rule("free_memory", value, &format!("{available}working sets need {}.", rounded(largest)))
 }
 
 /// Without a directory only direct I/O is checked.
@@ -184,13 +165,12 @@ fn disk(facts: &Facts<'_>) -> Vec<Check> {
     };
     let place = disk.directory.display();
     let behind = disk.storage.filesystem.as_deref().unwrap_or("an unknown file system");
-    let direct = match (&disk.obstacle, &disk.no_direct) {
-        (Some(obstacle), _) => by_rule("direct_io", 1.0, &sentence(obstacle)),
-        (None, Some(why)) => {
-            by_rule("direct_io", 1.0, &format!("'{place}' on {behind} does not support direct I/O: {why}."))
-        }
-        (None, None) => by_rule("direct_io", 0.0, &format!("'{place}' on {behind} supports direct I/O.")),
+    let (bad, seen) = match (&disk.obstacle, &disk.no_direct) {
+        (Some(obstacle), _) => (1.0, sentence(obstacle)),
+        (None, Some(why)) => (1.0, format!("'{place}' on {behind} does not support direct I/O: {why}.")),
+        (None, None) => (0.0, format!("'{place}' on {behind} supports direct I/O.")),
     };
+    let direct = by_rule("direct_io", bad, &seen);
     let uring = match &disk.no_io_uring {
         Some(why) => remark("io_uring", 1.0, &format!("io_uring is not available: {why}.")),
         None => by_rule("io_uring", 0.0, "io_uring is available."),
@@ -202,11 +182,10 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     if disk.obstacle.is_some() || disk.no_direct.is_some() {
         return passed("store_room", "Not checked: disk benchmarks cannot run there.");
     }
-    let sizes = facts.rows.iter().filter_map(|row| {
-        let size = row.experiment.disk()?.size;
-        Some(if row.obstacle.is_some() { 0 } else { size })
-    });
-    let Some(size) = sizes.min() else { return passed("store_room", "Not checked: no planned benchmark uses a disk.") };
+    let size = |row: &Planned| Some(if row.obstacle.is_some() { 0 } else { row.experiment.disk()?.size });
+    let Some(size) = facts.rows.iter().filter_map(size).min() else {
+        return passed("store_room", "Not checked: no planned benchmark uses a disk.");
+    };
     let missing = 1.0 - (size as f64 / facts.file_bytes.max(1) as f64).min(1.0);
     let free = rounded(disk.available_bytes);
     let seen = format!("'{}' has {free} free; disk benchmarks use {}.", disk.directory.display(), rounded(size));
@@ -248,20 +227,9 @@ mod tests {
     }
 
     fn target() -> DiskTarget {
-        DiskTarget {
-            directory: "/store".into(),
-            named: false,
-            storage: model::machine::Storage { filesystem: Some("ext4".into()), ..Default::default() },
-            total_bytes: 100 << 30,
-            available_bytes: 50 << 30,
-            obstacle: None,
-            no_direct: None,
-            alignment: None,
-            no_io_uring: None,
-            no_libaio: None,
-            limits: model::disk_target::IoLimits::default(),
-            remote: false,
-        }
+        let storage = model::machine::Storage { filesystem: Some("ext4".into()), ..Default::default() };
+        let (directory, total_bytes, available_bytes) = ("/store".into(), 100 << 30, 50 << 30);
+        DiskTarget { directory, storage, total_bytes, available_bytes, ..DiskTarget::default() }
     }
 
     fn all(

@@ -30,21 +30,13 @@ pub(crate) trait Source {
     fn is_stopped(&self) -> bool;
 }
 
+/// This host, with these devices watched.
 #[derive(Debug)]
-pub(crate) struct Host {
-    root: Sysroot,
-    watched: Watched,
-}
-
-impl Host {
-    pub(crate) fn watching(watched: Watched) -> Self {
-        Self { root: Sysroot::host(), watched }
-    }
-}
+pub(crate) struct Host(pub(crate) Watched);
 
 impl Source for Host {
     fn look(&mut self) -> Surroundings {
-        surroundings(&self.root, &self.watched)
+        surroundings(&Sysroot::host(), &self.0)
     }
 
     fn pause(&mut self, seconds: f64) {
@@ -88,8 +80,8 @@ pub(super) fn look_after(seconds: f64, source: &mut dyn Source) -> Surroundings 
 }
 
 fn disturbance(before: &Surroundings, after: &Surroundings) -> Option<String> {
-    let found = others(before, after).into_iter().filter(|check| check.status != CheckStatus::Ok);
-    found.reduce(|worst, check| if check.status > worst.status { check } else { worst }).map(|check| check.text)
+    let found = others(before, after).into_iter().rev().filter(|check| check.status != CheckStatus::Ok);
+    found.max_by_key(|check| check.status).map(|check| check.text)
 }
 
 #[cfg(test)]
@@ -103,10 +95,8 @@ mod tests {
         stopped_at: f64,
     }
 
-    impl Played {
-        fn busy_until(busy_until: f64) -> Self {
-            Self { now: 0.0, busy_until, stopped_at: f64::INFINITY }
-        }
+    fn busy_until(busy_until: f64) -> Played {
+        Played { now: 0.0, busy_until, stopped_at: f64::INFINITY }
     }
 
     impl Source for Played {
@@ -125,23 +115,18 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_is_not_waited_for() {
-        let waited = wait_until_quiet(60.0, &mut Played::busy_until(0.0));
+    fn only_a_disturbance_is_waited_out_and_reported() {
+        let waited = wait_until_quiet(60.0, &mut busy_until(0.0));
         assert!(waited.quiet && waited.because.is_none(), "{waited:?}");
         assert!(waited.seconds < 2.0 * LOOK_SECONDS, "{waited:?}");
-    }
-
-    #[test]
-    fn a_disturbance_is_waited_out_and_reported() {
-        let waited = wait_until_quiet(60.0, &mut Played::busy_until(5.0));
-        assert!(waited.quiet, "{waited:?}");
-        assert!((5.0..7.0).contains(&waited.seconds), "{waited:?}");
+        let waited = wait_until_quiet(60.0, &mut busy_until(5.0));
+        assert!(waited.quiet && (5.0..7.0).contains(&waited.seconds), "{waited:?}");
         assert!(waited.because.unwrap().starts_with("Other processes used"));
     }
 
     #[test]
     fn the_limit_ends_it_and_so_does_a_signal() {
-        let forever = || Played::busy_until(f64::INFINITY);
+        let forever = || busy_until(f64::INFINITY);
         let waited = wait_until_quiet(3.0, &mut forever());
         assert!(!waited.quiet && (3.0..4.0).contains(&waited.seconds), "{waited:?}");
         let none_left = wait_until_quiet(0.0, &mut forever());

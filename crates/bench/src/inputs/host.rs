@@ -5,6 +5,7 @@ use std::path::Path;
 
 use areas::{CoreFeatures, Suite};
 use kernels::features::Features;
+use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::PlanError;
 pub use sys::clock::{monotonic_raw_seconds, unix_seconds, utc_now};
@@ -31,20 +32,20 @@ pub fn core_features(machine: &Machine) -> CoreFeatures {
 
 /// A request for this suite on this machine, with the reference tools that can run.
 pub fn request(suite: Suite, machine: &Machine) -> areas::Request {
-    let references = areas::References { can_run: crate::references::can_run, ..areas::References::default() };
+    let can_run =
+        |tool: &str, experiment: &Experiment| tools::find(tool).is_some_and(|tool| tool.supports(experiment).is_ok());
+    let references = areas::References { can_run, ..areas::References::default() };
     areas::Request { references, ..areas::Request::new(suite, core_features(machine)) }
 }
 
 /// The suite of this name, or in this file if the name ends in `.toml`.
 pub fn suite(name: &str) -> Result<Suite, PlanError> {
-    if Path::new(name).extension().is_some_and(|extension| extension == "toml")
-        && !Suite::names().any(|one| one == name)
-    {
-        let text = std::fs::read_to_string(name)
-            .map_err(|error| PlanError(format!("cannot read the suite file '{name}': {error}")))?;
-        return Suite::parse(&text, name);
+    if Path::new(name).extension().is_none_or(|extension| extension != "toml") {
+        return Suite::embedded(name);
     }
-    Suite::embedded(name)
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| PlanError(format!("cannot read the suite file '{name}': {error}")))?;
+    Suite::parse(&text, name)
 }
 
 /// This host's name, if it is UTF-8.

@@ -58,34 +58,28 @@ fn look_at(target: &mut DiskTarget, there: &Path, make: &Make) -> Result<(), Str
     let kind = machine::filesystem_kind(space.magic);
     let class = kind.map(|kind| kind.class);
     let storage = machine::storage(&Sysroot::host(), &real);
-    let in_memory = class == Some(FilesystemClass::Memory);
+    let name = || kind.map(|kind| kind.name.to_owned());
     // The mount table knows what is below; the magic number works without it.
-    let memory = storage.memory.clone().or_else(|| kind.filter(|_| in_memory).map(|kind| kind.name.to_owned()));
+    let memory = storage.memory.clone().or_else(|| name().filter(|_| class == Some(FilesystemClass::Memory)));
     let unasked = kind.and_then(|kind| unasked(kind, target.named));
-    let refusal = match memory {
-        Some(way) => Some(named(&format!("is {way}, which is memory"))),
-        _ if unasked.is_some() => unasked.map(|why| format!("{}, or this one to measure it anyway", named(&why))),
-        _ if space.read_only => Some(named("is mounted read-only")),
-        _ => match make(&real) {
-            Ok(file) => {
-                target.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
-                target.alignment = file.and_then(|file| alignment(&file));
-                None
-            }
-            Err(error) => Some(named(&why_no_file(&error))),
-        },
+    let refusal = match (memory, unasked) {
+        (Some(way), _) => Err(named(&format!("is {way}, which is memory"))),
+        (None, Some(why)) => Err(format!("{}, or this one to measure it anyway", named(&why))),
+        _ if space.read_only => Err(named("is mounted read-only")),
+        _ => make(&real).map_err(|error| named(&why_no_file(&error))).map(|file| {
+            target.no_direct = file.as_ref().and_then(no_direct).map(str::to_owned);
+            target.alignment = file.and_then(|file| alignment(&file));
+        }),
     };
     if target.named {
         target.directory.clone_from(&real);
     }
     target.storage = storage;
     target.limits = machine::io_limits(&Sysroot::host(), &target.storage);
-    if target.storage.filesystem.is_none() {
-        target.storage.filesystem = kind.map(|kind| kind.name.to_owned());
-    }
+    target.storage.filesystem = target.storage.filesystem.take().or_else(name);
     (target.total_bytes, target.available_bytes) = (space.total_bytes, space.available_bytes);
     target.remote = class == Some(FilesystemClass::Remote);
-    refusal.map_or(Ok(()), Err)
+    refusal
 }
 
 fn alignment(file: &File) -> Option<DirectAlignment> {

@@ -77,13 +77,9 @@ impl Half<'_> {
     ) -> Result<Document, String> {
         let out = workplace.path.join("half");
         let _ = fs::remove_dir_all(&out);
-        let invocation = Invocation {
-            argv: self.argv(&out),
-            env: environment.clone(),
-            expected_seconds: self.longest.unwrap_or(FIRST_SECONDS),
-            timeout_seconds: self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1),
-            ..Invocation::default()
-        };
+        let timeout_seconds = self.longest.map_or(FIRST_SECONDS, |seconds| PATIENCE.0 * seconds + PATIENCE.1);
+        let (argv, env) = (self.argv(&out), environment.clone());
+        let invocation = Invocation { argv, env, timeout_seconds, ..Invocation::default() };
         let called = &self.side.name;
         let ran = run(&invocation, &mut |_| {}).map_err(|reason| format!("'{called}': {reason}"))?;
         let said = || ran.output.stderr.lines().next().unwrap_or("it printed nothing").trim().to_owned();
@@ -101,8 +97,8 @@ impl Half<'_> {
         if !self.side.options.iter().any(|option| option.starts_with("--repeat")) {
             argv.extend(["--repeat".to_owned(), "1".to_owned()]);
         }
-        argv.extend(["--seed".to_owned(), self.seed.to_string(), "--quiet".to_owned()]);
-        argv.extend(["--out".to_owned(), out.display().to_string()]);
+        let (seed, out) = (self.seed.to_string(), out.display().to_string());
+        argv.extend(["--seed", &seed, "--quiet", "--out", &out].map(str::to_owned));
         argv
     }
 }

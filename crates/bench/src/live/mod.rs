@@ -96,15 +96,15 @@ fn measure(
     let mut b_first = random.below(2) == 1;
     let began = monotonic_raw_seconds();
     loop {
-        let mut halves: [Option<Document>; 2] = [None, None];
-        for side in if b_first { [1, 0] } else { [0, 1] } {
+        let longest = pairs.iter().flatten().map(|document| document.run.seconds).reduce(f64::max);
+        let mut half = |side: usize| {
             switches.to(side)?;
-            let half = Half { side: &live.sides[side], seed: random.next_u64() >> 12, longest: longest(pairs) };
-            halves[side] = Some(half.measure(workplace, &live.environment)?);
-        }
-        if let [Some(a), Some(b)] = halves {
-            pairs.push([a, b]);
-        }
+            let half = Half { side: &live.sides[side], seed: random.next_u64() >> 12, longest };
+            half.measure(workplace, &live.environment)
+        };
+        let first = half(usize::from(b_first))?;
+        let second = half(usize::from(!b_first))?;
+        pairs.push(if b_first { [second, first] } else { [first, second] });
         // ABBA: the side that ended a pair begins the next; after two pairs the order is drawn again.
         let done = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         b_first = if done % 2 == 1 { !b_first } else { random.below(2) == 1 };
@@ -139,8 +139,4 @@ fn open_at(live: &Live, pairs: &[[Document; 2]], done: u32) -> Result<Option<usi
     let comparison = compare(live, pairs)?;
     let open = comparison.experiments.iter().filter(|row| row.verdict == Change::Inconclusive).count();
     Ok(Some(open).filter(|_| looks))
-}
-
-fn longest(pairs: &[[Document; 2]]) -> Option<f64> {
-    pairs.iter().flatten().map(|document| document.run.seconds).reduce(f64::max)
 }

@@ -29,9 +29,11 @@ const SLOW_RATE: f64 = 1e9;
 
 /// Which tools are installed.
 pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
-    let brief = |known: KnownTool| {
-        let reason = known.reason.filter(|_| known.path.is_some());
-        FoundTool { tool: known.tool, path: known.path, version: known.version, reason }
+    let brief = |KnownTool { tool, path, version, reason, .. }: KnownTool| FoundTool {
+        tool,
+        reason: reason.filter(|_| path.is_some()),
+        path,
+        version,
     };
     known(places, timeout_seconds).into_iter().map(brief).collect()
 }
@@ -39,18 +41,17 @@ pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
 /// All known tools in the order of the table; their versions are queried concurrently.
 pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     let ask = |tool: &'static ToolDescription| {
-        let found = detect_within(tool, places, timeout_seconds);
-        let path = match &found {
-            Ok(found) => Some(&found.path),
-            Err(NotFound::Unusable { path, .. }) => Some(path),
-            Err(NotFound::Missing(_)) => None,
+        let (path, version, reason) = match detect_within(tool, places, timeout_seconds) {
+            Ok(found) => (Some(found.path), found.version, None),
+            Err(NotFound::Unusable { path, reason }) => (Some(path), None, Some(reason)),
+            Err(NotFound::Missing(reason)) => (None, None, Some(reason)),
         };
         KnownTool {
             tool: tool.id.to_owned(),
-            found: found.is_ok(),
+            found: reason.is_none(),
             path: path.map(|path| path.display().to_string()),
-            version: found.as_ref().ok().and_then(|found| found.version.clone()),
-            reason: found.as_ref().err().map(|error| error.reason().to_owned()),
+            version,
+            reason,
             compared_with: tool.compared_with.to_owned(),
             how_to_get: tool.how_to_get.to_owned(),
             check: None,
@@ -143,10 +144,11 @@ impl Trial {
     }
 
     fn run(self) -> ToolCheck {
-        let read = self.read();
-        let (value, unit) = read.as_ref().ok().copied().unzip();
-        let status = if read.is_ok() { CheckOutcome::Ok } else { CheckOutcome::Failed };
-        ToolCheck { status, experiment: self.experiment.id, value, unit, reason: read.err() }
+        let (status, value, unit, reason) = match self.read() {
+            Ok((value, unit)) => (CheckOutcome::Ok, Some(value), Some(unit), None),
+            Err(reason) => (CheckOutcome::Failed, None, None, Some(reason)),
+        };
+        ToolCheck { status, experiment: self.experiment.id, value, unit, reason }
     }
 
     fn read(&self) -> Result<(f64, Unit), String> {

@@ -69,9 +69,9 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
     let path = program(tool, places).map_err(NotFound::Missing)?;
     let launcher = tool.launcher.map(|name| {
         let missing = || format!("{} is started by '{name}', which is not on the search path", tool.id);
-        on_the_path(name, places).ok_or_else(missing)
+        on_the_path(name, places).ok_or_else(|| NotFound::Missing(missing()))
     });
-    let launcher = launcher.transpose().map_err(NotFound::Missing)?;
+    let launcher = launcher.transpose()?;
     match ask_version(tool, &path, timeout_seconds) {
         Ok(version) => Ok(Found { path, version, launcher }),
         Err(reason) => Err(NotFound::Unusable { path, reason }),
@@ -93,13 +93,10 @@ pub fn usable(places: &Places) -> Vec<&'static str> {
 
 fn program(tool: &ToolDescription, places: &Places) -> Result<PathBuf, String> {
     if let Some(named) = places.overrides.get(tool.id) {
-        return if is_program(named) {
-            // It starts in another folder, where a relative path would be wrong.
-            std::path::absolute(named)
-                .map_err(|error| format!("cannot resolve the path '{}': {error}", named.display()))
-        } else {
-            Err(format!("'{}', given for {}, is not an executable program", named.display(), tool.id))
-        };
+        // It starts in another folder, where a relative path would be wrong.
+        let absolute = std::path::absolute(named).ok().filter(|path| is_program(path));
+        return absolute
+            .ok_or_else(|| format!("'{}', given for {}, is not an executable program", named.display(), tool.id));
     }
     on_the_path(tool.program, places)
         .ok_or_else(|| format!("{} is not installed: '{}' is not on the search path", tool.id, tool.program))
@@ -118,23 +115,14 @@ fn is_program(path: &Path) -> bool {
 fn ask_version(tool: &ToolDescription, path: &Path, timeout_seconds: f64) -> Result<Option<String>, String> {
     let program = path.display().to_string();
     let Some(argument) = tool.version.argument() else {
-        let bytes = beginning(path).map_err(|error| format!("'{program}' cannot be read: {error}"))?;
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes));
+        read.map_err(|error| format!("'{program}' cannot be read: {error}"))?;
         return Ok(version_in_file(tool, &program, &bytes)?);
     };
-    let invocation = Invocation {
-        argv: vec![program, argument.to_owned()],
-        env: bare_environment(),
-        timeout_seconds,
-        ..Invocation::default()
-    };
-    let ran = run(&invocation, &mut |_| {})?;
+    let (argv, env) = (vec![program, argument.to_owned()], bare_environment());
+    let ran = run(&Invocation { argv, env, timeout_seconds, ..Invocation::default() }, &mut |_| {})?;
     Ok(version_in_answer(tool, &ran.output)?)
-}
-
-fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(SEARCHED_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -143,36 +131,30 @@ mod tests {
     use crate::references::tests::{description, program_in};
     use crate::tests::{Scratch, scratch};
 
-    #[test]
-    fn a_program_whose_version_is_in_its_file_is_not_run() {
+    fn played(tool: &str, script: &str) -> (Scratch, Result<Found, NotFound>) {
         let scratch = scratch();
+        program_in(scratch.path(), tool, script);
         let places = Places { search_path: vec![scratch.path().to_owned()], ..Places::default() };
-        let found = |contents: &str| {
-            program_in(scratch.path(), "stream", contents);
-            detect(description("stream"), &places).map(|found| found.version.unwrap())
-        };
-        assert_eq!(found("exit 1 # STREAM version $Revision: 5.10 $"), Ok("5.10".into()));
-        let reason = found("exit 1 # STREAM version").unwrap_err();
-        assert!(reason.reason().contains("has no version"), "{reason:?}");
-    }
-
-    fn played(script: &str) -> (Scratch, Result<Found, NotFound>) {
-        let scratch = scratch();
-        program_in(scratch.path(), "fio", script);
-        let places = Places { search_path: vec![scratch.path().to_owned()], ..Places::default() };
-        let found = detect(description("fio"), &places);
+        let found = detect(description(tool), &places);
         (scratch, found)
     }
 
     #[test]
-    fn a_tool_on_the_search_path_is_found() {
-        let (scratch, found) = played("echo fio-3.36");
-        assert_eq!(found, Ok(Found { path: scratch.path().join("fio"), version: Some("3.36".into()), launcher: None }));
+    fn a_tool_on_the_search_path_is_found_and_not_run_if_its_version_is_in_its_file() {
+        for (tool, script, version) in
+            [("fio", "echo fio-3.36", "3.36"), ("stream", "exit 1 # STREAM version $Revision: 5.10 $", "5.10")]
+        {
+            let (scratch, found) = played(tool, script);
+            let path = scratch.path().join(tool);
+            assert_eq!(found, Ok(Found { path, version: Some(version.into()), launcher: None }));
+        }
     }
 
     #[test]
     fn what_is_wrong_with_a_program_is_a_reason() {
-        let (scratch, found) = played("echo hello; exit 3");
+        let (_scratch, unmarked) = played("stream", "exit 1 # STREAM version");
+        assert!(unmarked.unwrap_err().reason().contains("has no version"));
+        let (scratch, found) = played("fio", "echo hello; exit 3");
         let path = scratch.path().join("fio");
         assert!(matches!(&found, Err(NotFound::Unusable { path: its, .. }) if *its == path), "{found:?}");
         assert!(found.unwrap_err().reason().contains("hello"));

@@ -13,10 +13,11 @@ const UDP_UNCONNECTED: &str = "07";
 /// A loopback port that is free now; the caller retries if it gets taken.
 pub(super) fn free_port(transport: ListensFor) -> std::io::Result<u16> {
     let anywhere = (Ipv4Addr::LOCALHOST, 0);
-    match transport {
-        ListensFor::Tcp => Ok(TcpListener::bind(anywhere)?.local_addr()?.port()),
-        ListensFor::Udp => Ok(UdpSocket::bind(anywhere)?.local_addr()?.port()),
-    }
+    let bound = match transport {
+        ListensFor::Tcp => TcpListener::bind(anywhere)?.local_addr(),
+        ListensFor::Udp => UdpSocket::bind(anywhere)?.local_addr(),
+    };
+    Ok(bound?.port())
 }
 
 /// Whether a socket of this host listens at the port.
@@ -32,10 +33,9 @@ pub(super) fn is_listened_at(port: u16, transport: ListensFor) -> bool {
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!("{port:04X}");
     table.lines().skip(1).any(|line| {
-        let mut fields = line.split_whitespace().skip(1);
-        let (local, _remote, its_state) = (fields.next(), fields.next(), fields.next());
-        let its_port = local.and_then(|local| local.rsplit_once(':')).map(|(_, port)| port);
-        its_port == Some(&port) && its_state == Some(state)
+        let fields: Vec<&str> = line.split_whitespace().take(4).collect();
+        let [_, local, _remote, its_state] = fields[..] else { return false };
+        local.rsplit_once(':').is_some_and(|(_, its_port)| its_port == port) && its_state == state
     })
 }
 

@@ -17,11 +17,6 @@ use serde::{Deserialize, Serialize};
 use tools::Reading;
 use tools::rate_search::RateSearch;
 
-/// Whether a reference tool can run alongside a benchmark.
-pub fn can_run(tool: &str, experiment: &model::experiment::Experiment) -> bool {
-    tools::find(tool).is_some_and(|tool| tool.supports(experiment).is_ok())
-}
-
 /// Progress of a reference tool, in a form that outlives an interrupted run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToolProgress {

@@ -27,21 +27,21 @@ static SWEPT: Once = Once::new();
 
 #[derive(Debug)]
 pub(super) struct Folder {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     _lock: File,
 }
 
 impl Folder {
     pub(super) fn make(wanted: &OwnFolder) -> Result<Self, ToolError> {
         SWEPT.call_once(|| sweep(Path::new(PARENT)));
-        let folder = Self::empty()
-            .map_err(|error| ToolError(format!("cannot create a folder for a tool in {PARENT}: {error}")))?;
-        for (name, text) in &wanted.files {
-            let path = folder.path.join(name);
-            fs::write(&path, text)
-                .map_err(|error| ToolError(format!("'{}' cannot be written: {error}", path.display())))?;
-        }
-        Ok(folder)
+        let make = || {
+            let folder = Self::empty()?;
+            wanted.files.iter().try_for_each(|(name, text)| fs::write(folder.path.join(name), text))?;
+            Ok(folder)
+        };
+        make().map_err(|error: std::io::Error| {
+            ToolError(format!("cannot create a folder for a tool in {PARENT}: {error}"))
+        })
     }
 
     /// Creates a new one; an existing one may belong to another process.
@@ -49,22 +49,15 @@ impl Folder {
         for _ in 0..NAMES_TRIED {
             let number = MADE.fetch_add(1, Ordering::Relaxed);
             let path = Path::new(PARENT).join(format!("{PREFIX}{}-{number}", std::process::id()));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                // A sweep of another process may come in between: try the next name.
-                Ok(()) => {
-                    if let Some(lock) = held(&path) {
-                        return Ok(Self { path, _lock: lock });
-                    }
-                }
+            match DirBuilder::new().mode(0o700).create(&path).map(|()| held(&path)) {
+                Ok(Some(lock)) => return Ok(Self { path, _lock: lock }),
+                // A sweep of another process came in between: try the next name.
+                Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
         Err(ErrorKind::AlreadyExists.into())
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(super) fn text(&self, name: &str, most_bytes: usize) -> String {
@@ -114,9 +107,7 @@ pub(crate) enum Lasting<'a> {
 }
 
 #[derive(Debug)]
-pub(super) struct Files {
-    files: Vec<File>,
-}
+pub(super) struct Files(Vec<File>);
 
 impl Files {
     /// Creates them empty. `on_start` receives each path first, because some file systems need a name for a moment.
@@ -131,12 +122,11 @@ impl Files {
             return Err(cannot(&format!("they need {needed} B, and {free} B are free")));
         }
         let make = |_| one(directory, on_start).map_err(|error| cannot(&error.to_string()));
-        let files: Result<Vec<File>, ToolError> = (0..wanted.count).map(make).collect();
-        Ok(Self { files: files? })
+        (0..wanted.count).map(make).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn named_in(&self, argv: &[String]) -> Vec<String> {
-        let paths = || self.files.iter().map(|file| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+        let paths = || self.0.iter().map(|file| format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
         argv.iter().flat_map(|word| if word == FILES { paths().collect() } else { vec![word.clone()] }).collect()
     }
 }
@@ -176,10 +166,9 @@ mod tests {
     #[test]
     fn one_that_is_used_is_held() {
         let folder = Folder::make(&OwnFolder::default()).unwrap();
-        assert!(held(folder.path()).is_none(), "no other can have it");
-        let path = folder.path().to_owned();
+        let path = folder.path.clone();
         sweep(Path::new(PARENT));
-        assert!(path.exists());
+        assert!(path.exists() && held(&path).is_none(), "no other can have it");
         drop(folder);
         assert!(!path.exists() && held(&path).is_none());
     }

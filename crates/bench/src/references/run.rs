@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::{signal_name, stop_signal};
-use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Output, OwnFolder, PORT, Server, ToolError};
+use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFolder, PORT, Server, ToolError};
 
 use super::listening::{free_port, is_listened_at};
 use super::own::{Files, Folder, Lasting};
@@ -71,12 +71,10 @@ pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)
     invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
         let ran = client(invocation, &invocation.argv, on_start)?;
-        return match &invocation.otherwise {
-            Some(other) if ran.output.status != Some(0) && ran.output.stderr.contains(other.when_it_says) => {
-                client(invocation, &other.argv, on_start)
-            }
-            _ => Ok(ran),
-        };
+        let failed =
+            |other: &&Otherwise| ran.output.status != Some(0) && ran.output.stderr.contains(other.when_it_says);
+        let retry = invocation.otherwise.as_ref().filter(failed);
+        return retry.map_or_else(|| Ok(ran.clone()), |other| client(invocation, &other.argv, on_start));
     };
     let mut last = String::new();
     for _ in 0..PORTS_TRIED {
@@ -99,14 +97,14 @@ pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)
 fn check(file: &NeededFile) -> Result<(), ToolError> {
     let sentence =
         |what: &str| ToolError(format!("the file '{}' is not suitable for the tool: {what}", file.path.display()));
-    let metadata = file.path.metadata().map_err(|error| sentence(&error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(sentence("it is not a regular file"));
+    match file.path.metadata() {
+        Err(error) => Err(sentence(&error.to_string())),
+        Ok(found) if !found.is_file() => Err(sentence("it is not a regular file")),
+        Ok(found) if found.len() < file.bytes => {
+            Err(sentence(&format!("it has {} B, not {} B", found.len(), file.bytes)))
+        }
+        Ok(_) => Ok(()),
     }
-    if metadata.len() < file.bytes {
-        return Err(sentence(&format!("it has {} B, not {} B", metadata.len(), file.bytes)));
-    }
-    Ok(())
 }
 
 /// A setting must already be as the tool would set it.
@@ -145,13 +143,12 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
         }
         if status.is_some() {
             running.end();
-            let said = running.printed();
-            let is_taken = said.to_lowercase().contains("in use");
-            let said = Output { stdout: said, ..Output::default() }.complaint();
-            if is_taken {
-                return Ok(Listening::PortTaken(said));
+            let said = Output { stdout: running.printed(), ..Output::default() };
+            let complaint = said.complaint();
+            if said.stdout.to_lowercase().contains("in use") {
+                return Ok(Listening::PortTaken(complaint));
             }
-            return Err(ToolError(format!("the server '{}' exited early: {said}", argv.join(" "))));
+            return Err(ToolError(format!("the server '{}' exited early: {complaint}", argv.join(" "))));
         }
         std::thread::sleep(LISTEN_LOOK);
     }
@@ -219,11 +216,10 @@ impl Stream {
             let mut piece = [0; 16 << 10];
             loop {
                 let length = match from.read(&mut piece) {
-                    Ok(0) => break,
-                    Ok(length) => length,
                     // A signal for one of our handlers does not end the stream.
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(_) => break,
+                    Ok(0) | Err(_) => break,
+                    Ok(length) => length,
                 };
                 let mut kept = ours.lock().unwrap_or_else(PoisonError::into_inner);
                 let room = KEPT_BYTES.saturating_sub(kept.len());
@@ -247,13 +243,11 @@ impl Running {
         env: &BTreeMap<String, String>,
         cpus: &[u32],
     ) -> Result<Self, ToolError> {
-        let not_started = ToolError;
-        let (program, rest) =
-            argv.split_first().ok_or_else(|| not_started("a tool without a program cannot be started".to_owned()))?;
+        let program = argv.first().map_or("", String::as_str);
         let folder = Folder::make(wanted)?;
-        let path = folder.path().display().to_string();
+        let path = folder.path.display().to_string();
         let mut command = Command::new(program);
-        command.args(rest).env_clear().process_group(0).current_dir(folder.path());
+        command.args(argv.iter().skip(1)).env_clear().process_group(0).current_dir(&folder.path);
         command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A child inherits the CPUs of the starting thread, so a separate thread starts it.
@@ -266,12 +260,10 @@ impl Running {
             });
             starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it ended")))
         });
-        let mut child = spawned.map_err(|error| not_started(format!("cannot start '{program}': {error}")))?;
-        let streams = (child.stdout.take().map(Stream::listen), child.stderr.take().map(Stream::listen));
-        let (Some(stdout), Some(stderr)) = streams else {
-            return Err(not_started(format!("cannot read the output of '{program}'")));
-        };
-        Ok(Self { folder, child, streams: [stdout, stderr], status: None })
+        let mut child = spawned.map_err(|error| ToolError(format!("cannot start '{program}': {error}")))?;
+        let streams = child.stdout.take().map(Stream::listen).zip(child.stderr.take().map(Stream::listen));
+        let streams = streams.ok_or_else(|| ToolError(format!("cannot read the output of '{program}'")))?;
+        Ok(Self { folder, child, streams: streams.into(), status: None })
     }
 
     fn status(&mut self) -> Result<Option<ExitStatus>, ToolError> {
@@ -285,14 +277,11 @@ impl Running {
     /// Waits up to this time for the exit status.
     fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, ToolError> {
         // Its standard output closes when it exits; if another process keeps it open, the time passes.
-        if self.streams[0].closed.recv_timeout(at_most).is_ok() {
-            for _ in 0..10 {
-                if let Some(status) = self.status()? {
-                    return Ok(Some(status));
-                }
-                std::thread::sleep(LISTEN_LOOK);
+        let looks = if self.streams[0].closed.recv_timeout(at_most).is_ok() { 10 } else { 1 };
+        for _ in 0..looks {
+            if self.status()?.is_some() {
+                break;
             }
-        } else if self.status()?.is_none() {
             std::thread::sleep(LISTEN_LOOK);
         }
         self.status()
@@ -313,17 +302,15 @@ impl Running {
                 self.status = self.child.wait().ok();
             }
         }
-        let closed = |stream: &Stream| Arc::strong_count(&stream.kept) == 1;
+        let closed = || self.streams.iter().all(|stream| Arc::strong_count(&stream.kept) == 1);
         // Polls, not seconds: a paused guest has not given its threads that time.
         for _ in 0..GRACE_LOOKS {
-            if self.streams.iter().all(closed) {
-                break;
+            if closed() {
+                return;
             }
             std::thread::sleep(LISTEN_LOOK);
         }
-        if !self.streams.iter().all(closed) {
-            signal(group, Signal::KILL);
-        }
+        signal(group, Signal::KILL);
     }
 
     fn output(&self, status: Option<ExitStatus>) -> Output {

@@ -175,8 +175,8 @@ pub fn go_on(
     let so_far = run.document_so_far();
     run.storage.document(&so_far);
     run.report_storage_failure();
-    if let Some(reason) = run.storage.failure() {
-        return Err(reason.to_owned());
+    if let Some(reason) = run.storage.failure {
+        return Err(reason);
     }
     let finished = run.carry_out();
     Ok((finished, folder))

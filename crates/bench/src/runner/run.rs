@@ -12,7 +12,7 @@ use super::assemble;
 use super::paired_tool::detected;
 use super::progress::{State, initial_states};
 use super::setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
-use super::storage::{Storage, has_histograms_to_store};
+use super::storage::{Storage, has_histograms};
 use crate::doctor::{Host, wait_until_quiet};
 use crate::engines::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
 use crate::engines::run_resources;
@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
             watcher,
             document,
             states: Vec::new(),
-            storage: Storage::new(folder, None),
+            storage: Storage::new(folder),
             resources,
             order: Order { random: Random::new(plan.seed), session: 1, runs: 0, launches_before_session: 0 },
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
@@ -249,8 +249,8 @@ impl<'a> Run<'a> {
     /// End of measuring in seconds of `CLOCK_MONOTONIC_RAW`, with a reserve for the end of the run.
     pub(super) fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
-        let histograms = self.states.iter().filter(|state| has_histograms_to_store(state)).count();
-        let closing = closing_seconds(budget, self.storage.seconds_of_a_document(), histograms);
+        let unstored = self.states.iter().filter(|state| !state.histograms_stored && has_histograms(state));
+        let closing = closing_seconds(budget, self.storage.seconds_of_a_document(), unstored.count());
         Some(self.setting.began + budget - closing)
     }
 
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
             return;
         }
         self.watcher.event(Event::Waiting(at_most));
-        let found = wait_until_quiet(at_most, &mut Host::watching(self.scheduling(area).watched));
+        let found = wait_until_quiet(at_most, &mut Host(self.scheduling(area).watched));
         // A look that finds nothing is not a wait.
         let seconds = found.because.as_ref().map_or(0.0, |_| found.seconds);
         self.document.conditions.waited_seconds = Some(waited + seconds);
@@ -349,7 +349,7 @@ impl<'a> Run<'a> {
     fn result_changed(&mut self, index: usize) {
         self.assemble(index);
         let is_over = self.states[index].progress.is_over();
-        if is_over || self.storage.document_seconds() < STORING_SHARE * self.seconds_so_far() {
+        if is_over || self.storage.document_seconds < STORING_SHARE * self.seconds_so_far() {
             let document = self.document_so_far();
             self.storage.document(&document);
         }
@@ -405,7 +405,7 @@ impl<'a> Run<'a> {
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());
         self.storage.end_journal(is_left);
-        Finished { document, ending, not_stored: self.storage.failure().map(str::to_owned) }
+        Finished { document, ending, not_stored: self.storage.failure }
     }
 
     pub(super) fn document_so_far(&mut self) -> Document {

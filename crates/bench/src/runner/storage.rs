@@ -7,7 +7,7 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::progress::State;
 use crate::evidence::Repetition;
-use crate::histogram::{self, Logged};
+use crate::histogram;
 use crate::journal::{Entry, Journal, Journalled, Owner};
 use crate::references::own::Lasting;
 use crate::store::RunFolder;
@@ -17,20 +17,16 @@ use crate::store::RunFolder;
 pub(super) struct Storage<'a> {
     folder: Option<&'a RunFolder>,
     pub(super) journal: Option<Journal>,
-    failure: Option<String>,
+    pub(super) failure: Option<String>,
     /// The watcher knows the failure.
     reported: bool,
     documents: u32,
-    document_seconds: f64,
+    pub(super) document_seconds: f64,
 }
 
 impl<'a> Storage<'a> {
-    pub(super) const fn new(folder: Option<&'a RunFolder>, journal: Option<Journal>) -> Self {
-        Self { folder, journal, failure: None, reported: false, documents: 0, document_seconds: 0.0 }
-    }
-
-    pub(super) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    pub(super) const fn new(folder: Option<&'a RunFolder>) -> Self {
+        Self { folder, journal: None, failure: None, reported: false, documents: 0, document_seconds: 0.0 }
     }
 
     pub(super) fn new_failure(&mut self) -> Option<&str> {
@@ -47,10 +43,6 @@ impl<'a> Storage<'a> {
         self.folder.filter(|_| self.failure.is_none())
     }
 
-    pub(super) const fn document_seconds(&self) -> f64 {
-        self.document_seconds
-    }
-
     /// Mean seconds of storing the document; 0 before the first.
     pub(super) fn seconds_of_a_document(&self) -> f64 {
         self.document_seconds / f64::from(self.documents.max(1))
@@ -58,7 +50,7 @@ impl<'a> Storage<'a> {
 
     pub(super) fn note(&mut self, entry: &Entry) {
         if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.note(entry)) {
-            self.fail(cannot_journal(&error));
+            self.fail(format!("cannot write the run's journal: {error}"));
         }
     }
 
@@ -114,11 +106,9 @@ impl<'a> Storage<'a> {
     pub(super) fn tool_output(&mut self, state: &State<'_>) {
         let Some(folder) = self.folder() else { return };
         let printed = state.progress.tools.iter().filter_map(super::paired_tool::PairedTool::raw);
-        let failed: Vec<String> =
-            printed.filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err()).collect();
-        if let Some(reason) = failed.into_iter().next() {
-            self.fail(reason);
-        }
+        printed
+            .filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err())
+            .for_each(|reason| self.fail(reason));
     }
 
     /// Ends the journal, which stays if something is left to do.
@@ -131,25 +121,16 @@ impl<'a> Storage<'a> {
     }
 }
 
-pub(super) fn has_histograms_to_store(state: &State<'_>) -> bool {
-    !state.histograms_stored && state.progress.samples.iter().any(|one| one.histogram.is_some())
+pub(super) fn has_histograms(state: &State<'_>) -> bool {
+    state.progress.samples.iter().any(|one| one.histogram.is_some())
 }
 
 /// Name and content of a benchmark's histogram file, if operations were timed.
 fn histogram_log(state: &State<'_>) -> Option<(String, Vec<u8>)> {
-    let logged = |one: &'_ Repetition| {
+    let repetitions = state.progress.samples.iter().filter_map(|one| {
         let sample = &one.metrics.first()?.sample;
-        Some((sample.start, sample.seconds, one.histogram.clone()?))
-    };
-    let repetitions: Vec<_> = state.progress.samples.iter().filter_map(logged).collect();
-    if repetitions.is_empty() {
-        return None;
-    }
-    let id = state.id();
-    let lines = repetitions.iter().map(|(start, seconds, text)| Logged { start: *start, seconds: *seconds, text });
-    Some((format!("{}.hlog", id.replace('/', "_")), histogram::log(id, lines).into_bytes()))
-}
-
-fn cannot_journal(error: &std::io::Error) -> String {
-    format!("cannot write the run's journal: {error}")
+        Some((sample.start, sample.seconds, one.histogram.as_deref()?))
+    });
+    let (id, stored) = (state.id(), has_histograms(state));
+    stored.then(|| (format!("{}.hlog", id.replace('/', "_")), histogram::log(id, repetitions).into_bytes()))
 }

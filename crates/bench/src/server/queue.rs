@@ -46,12 +46,9 @@ pub(super) struct QueuePlace<'a> {
     number: u64,
 }
 
-/// A client's process run, ended when dropped.
+/// The process run of the client with this number, ended when dropped.
 #[derive(Debug)]
-pub(super) struct ProcessRun<'a> {
-    queue: &'a ClientQueue,
-    number: u64,
-}
+pub(super) struct ProcessRun<'a>(&'a ClientQueue, u64);
 
 impl ClientQueue {
     pub(super) fn new(concurrent: usize) -> Self {
@@ -90,7 +87,7 @@ impl ClientQueue {
         }
         current.run = Some(control);
         current.runs += 1;
-        Ok(ProcessRun { queue: self, number: current.number })
+        Ok(ProcessRun(self, current.number))
     }
 
     pub(super) fn close(&self) {
@@ -105,10 +102,6 @@ impl ClientQueue {
 }
 
 impl State {
-    fn is_next(&self, number: u64, concurrent: usize) -> bool {
-        !self.closed && self.waiting.front() == Some(&number) && self.current.len() < concurrent
-    }
-
     fn find(&mut self, token: Token, from: IpAddr) -> Option<&mut Current> {
         self.current.iter_mut().find(|current| current.token == token && current.from == from)
     }
@@ -131,17 +124,11 @@ impl QueuePlace<'_> {
         place.map_or(0, |place| place + state.current.len())
     }
 
-    pub(super) fn is_next(&self) -> bool {
-        self.queue.state().is_next(self.number, self.queue.concurrent)
-    }
-
-    /// Starts its turn: the token for process runs from this address.
+    /// Starts its turn if it is next: the token for process runs from this address.
     pub(super) fn turn(&self, from: IpAddr) -> Option<Token> {
         let mut state = self.queue.state();
-        if !state.is_next(self.number, self.queue.concurrent) {
-            return None;
-        }
-        state.waiting.pop_front();
+        let is_next = !state.closed && state.current.len() < self.queue.concurrent;
+        state.waiting.pop_front_if(|first| is_next && *first == self.number)?;
         let token = Token::new();
         state.current.push(Current { number: self.number, token, from, run: None, runs: 0 });
         Some(token)
@@ -157,9 +144,7 @@ impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         state.waiting.retain(|number| *number != self.number);
-        let is_it = |current: &&Current| current.number == self.number;
-        state.current.iter().filter(is_it).for_each(Current::end_run);
-        state.current.retain(|current| current.number != self.number);
+        state.current.extract_if(.., |current| current.number == self.number).for_each(|current| current.end_run());
         drop(state);
         self.queue.changed.notify_all();
     }
@@ -167,12 +152,10 @@ impl Drop for QueuePlace<'_> {
 
 impl Drop for ProcessRun<'_> {
     fn drop(&mut self) {
-        let mut state = self.queue.state();
-        if let Some(current) = state.current.iter_mut().find(|current| current.number == self.number) {
-            current.run = None;
-        }
+        let mut state = self.0.state();
+        state.current.iter_mut().filter(|current| current.number == self.1).for_each(|current| current.run = None);
         drop(state);
-        self.queue.changed.notify_all();
+        self.0.changed.notify_all();
     }
 }
 

@@ -121,6 +121,7 @@ pub(super) struct Server {
     serve_launch: ServeRun,
     strangers: AtomicUsize,
     served: AtomicUsize,
+    pub(super) silence_seconds: f64,
 }
 
 struct Refusal(Cause, String);
@@ -131,12 +132,9 @@ impl Server {
         notify: Box<dyn Fn(&Notice) + Send + Sync>,
         serve_launch: ServeRun,
     ) -> Result<Self, String> {
-        let at = serving.listen;
-        if serving.key.is_none() && !at.ip().to_canonical().is_loopback() {
-            return Err(format!(
-                "listening on {} requires a key, because other hosts can connect; use --key-file",
-                at.ip()
-            ));
+        let (at, ip) = (serving.listen, serving.listen.ip());
+        if serving.key.is_none() && !ip.to_canonical().is_loopback() {
+            return Err(format!("listening on {ip} requires a key, because other hosts can connect; use --key-file"));
         }
         let calibration = Calibration::begin();
         let listener = Listener::open(at).map_err(|error| match error.kind() {
@@ -162,6 +160,7 @@ impl Server {
             serve_launch,
             strangers: AtomicUsize::new(0),
             served: AtomicUsize::new(0),
+            silence_seconds: SILENCE_SECONDS,
             serving,
         })
     }
@@ -235,12 +234,11 @@ impl Server {
         let version = self.authenticate(stream);
         drop(stranger);
         let stayed = version.and_then(|version| {
-            let place = self
-                .queue
-                .enter()
-                .ok_or_else(|| Refusal(Cause::Full, "too many clients are waiting; retry later".to_owned()))?;
-            self.wait(stream, &place)?;
-            self.keep_alive(stream, from, &place, version)
+            let full = || Refusal(Cause::Full, "too many clients are waiting; retry later".to_owned());
+            let place = self.queue.enter().ok_or_else(full)?;
+            let token = self.wait(stream, from, &place)?;
+            self.keep_alive(stream, from, &place, token, version);
+            Ok(())
         });
         if let Err(Refusal(cause, reason)) = stayed {
             let because = tame(&reason);
@@ -276,10 +274,10 @@ impl Server {
             return Err(other("it sent no proof of the key".to_owned()));
         };
         if let Some(key) = &self.serving.key {
-            match proof {
-                Some(proof) if key.is_proven(Prover::Client, &challenge, &proof) => {}
-                Some(_) => return Err(Refusal(Cause::Key, "the key is not the server's key".to_owned())),
-                None => return Err(Refusal(Cause::Key, "the server requires a key".to_owned())),
+            let refused = |why: &str| Refusal(Cause::Key, why.to_owned());
+            let proof = proof.ok_or_else(|| refused("the server requires a key"))?;
+            if !key.is_proven(Prover::Client, &challenge, &proof) {
+                return Err(refused("the key is not the server's key"));
             }
         }
         let proof = self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge));
@@ -304,38 +302,35 @@ impl Server {
         Ok((version, client))
     }
 
-    fn wait(&self, stream: &TcpStream, place: &QueuePlace<'_>) -> Result<(), Refusal> {
-        let mut client = Client::new(stream);
+    fn client<'a>(&self, stream: &'a TcpStream) -> Client<'a> {
+        Client { stream, heard: monotonic_raw_seconds(), silence_seconds: self.silence_seconds }
+    }
+
+    /// Waits for the client's turn.
+    fn wait(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>) -> Result<Token, Refusal> {
+        let other = |reason: String| Refusal(Cause::Other, reason);
+        let mut client = self.client(stream);
         let mut notified = f64::NEG_INFINITY;
-        while !place.is_next() {
+        loop {
+            if let Some(token) = place.turn(from) {
+                return Ok(token);
+            }
             if self.queue.are_closed() {
-                return Err(Refusal(Cause::Other, "the server was stopped".to_owned()));
+                return Err(other("the server was stopped".to_owned()));
             }
             let now = monotonic_raw_seconds();
             if now - notified >= NOTIFY_SECONDS {
                 notified = now;
                 let ahead = u32::try_from(place.ahead()).unwrap_or(u32::MAX);
                 let queued = frames::write(stream, &ServerMessage::Queued { ahead });
-                queued.map_err(|error| Refusal(Cause::Other, format!("it disconnected while it waited: {error}")))?;
+                queued.map_err(|error| other(format!("it disconnected while it waited: {error}")))?;
             }
-            match client.listen(LOOK_AROUND) {
-                Ok(_) => {}
-                Err(Some(reason)) => return Err(Refusal(Cause::Other, reason)),
-                Err(None) => return Err(Refusal(Cause::Other, "it disconnected while it waited".to_owned())),
-            }
+            let heard = client.listen(LOOK_AROUND);
+            heard.map_err(|reason| other(reason.unwrap_or_else(|| "it disconnected while it waited".to_owned())))?;
         }
-        Ok(())
     }
 
-    fn keep_alive(
-        &self,
-        stream: &TcpStream,
-        from: IpAddr,
-        place: &QueuePlace<'_>,
-        version: String,
-    ) -> Result<(), Refusal> {
-        let stopped = || Refusal(Cause::Other, "the server was stopped".to_owned());
-        let token = place.turn(from).ok_or_else(stopped)?;
+    fn keep_alive(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>, token: Token, version: String) {
         let _served = Served(&self.served);
         let began = monotonic_raw_seconds();
         let because = self.attend(stream, from, token).err();
@@ -349,7 +344,6 @@ impl Server {
             runs: place.runs(),
             because: because.map(|reason| tame(&reason)),
         });
-        Ok(())
     }
 
     /// Admits a client and answers heartbeats until it leaves.
@@ -360,8 +354,9 @@ impl Server {
         let (limits, machine) = (self.limits.clone(), self.machine.clone());
         let admitted = Admitted { token: token.as_str().to_owned(), limits, path, machine };
         frames::write(stream, &ServerMessage::Admitted(Box::new(admitted))).map_err(failed)?;
-        let until = monotonic_raw_seconds() + self.limits.most_seconds;
-        let mut client = Client::new(stream);
+        let most_seconds = self.limits.most_seconds;
+        let until = monotonic_raw_seconds() + most_seconds;
+        let mut client = self.client(stream);
         loop {
             match client.listen(LOOK_AROUND) {
                 Ok(true) => frames::write(stream, &ServerMessage::Alive).map_err(failed)?,
@@ -373,10 +368,7 @@ impl Server {
                 return Err("the server was stopped".to_owned());
             }
             if monotonic_raw_seconds() > until {
-                return Err(format!(
-                    "the session reached this server's limit of {:.0} s (--max-time)",
-                    self.limits.most_seconds
-                ));
+                return Err(format!("the session reached this server's limit of {most_seconds:.0} s (--max-time)"));
             }
         }
     }
@@ -400,25 +392,19 @@ fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
 struct Client<'a> {
     stream: &'a TcpStream,
     heard: f64,
+    silence_seconds: f64,
 }
 
-impl<'a> Client<'a> {
-    fn new(stream: &'a TcpStream) -> Self {
-        Self { stream, heard: monotonic_raw_seconds() }
-    }
-
+impl Client<'_> {
     /// Whether a heartbeat arrived within this time.
     fn listen(&mut self, within: Duration) -> Result<bool, Option<String>> {
         let gone = |error: &dyn fmt::Display| Some(format!("lost the connection: {error}"));
         if !sys::net::wait::wait_readable(self.stream, within).map_err(|error| gone(&error))? {
-            let silent = monotonic_raw_seconds() - self.heard;
-            return if silent > SILENCE_SECONDS {
-                Err(Some(format!("it sent nothing for {SILENCE_SECONDS:.0} s")))
-            } else {
-                Ok(false)
-            };
+            let reason = || Some(format!("it sent nothing for {:.0} s", self.silence_seconds));
+            let silent = monotonic_raw_seconds() - self.heard > self.silence_seconds;
+            return if silent { Err(reason()) } else { Ok(false) };
         }
-        match frames::read_at_most(self.stream, Duration::from_secs_f64(SILENCE_SECONDS), MOST_BYTES_BEFORE) {
+        match frames::read_at_most(self.stream, Duration::from_secs_f64(self.silence_seconds), MOST_BYTES_BEFORE) {
             Ok(ClientMessage::Alive) => {
                 self.heard = monotonic_raw_seconds();
                 Ok(true)

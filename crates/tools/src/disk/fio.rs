@@ -4,7 +4,7 @@
 //! `io_uring` a request can complete before submission returns, and `clat_ns` is then nearly 0.
 //!
 //! Backward, fio skips the last block, because its gap counts from the end of a block. In a mixture it draws whether a
-//! request reads; ours alternate. A sequential mixture has two streams in fio and one in ours, so it is not compared.
+//! request reads; ours alternate.
 //!
 //! fio creates, extends and unlinks files by itself. It gets ours through /proc, where it cannot unlink, and only at full
 //! size: [`NeededFile`] is checked before each run, and `--allow_file_create=0 --overwrite=0` forbid the rest.
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{BASE_PAGES, direct, in_pieces, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive};
+use crate::output::{Output, Reading, ToolError, details, json_number, json_report, only, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Fio;
@@ -51,21 +51,19 @@ impl Adapter for Fio {
 
     fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
         let params = direct(TOOL, experiment)?;
-        let in_order = matches!(params.pattern, DiskPattern::Sequential | DiskPattern::Backward);
-        let reason = if matches!(params.op, DiskOp::Rewrite | DiskOp::Reread) {
-            "it does not repeat recent accesses"
-        } else if params.pattern == DiskPattern::Strided {
-            "with a stride it accesses only one block in seventeen"
-        } else if params.op == DiskOp::Mixed && in_order {
-            "it would use separate streams for reads and writes, ours are one stream"
-        } else if params.layout != DiskLayout::Shared {
-            "each thread has a file of its own"
-        } else if params.engine == DiskEngine::Sync && params.pattern != DiskPattern::Random && params.depth > 1 {
-            "each of its threads would have a part of the file, ours share one stream"
-        } else {
-            return Ok(params);
-        };
-        Err(ToolError::not_comparable(TOOL, reason))
+        let in_order = params.pattern != DiskPattern::Random;
+        let parts = params.engine == DiskEngine::Sync && in_order && params.depth > 1;
+        let reasons = [
+            (matches!(params.op, DiskOp::Rewrite | DiskOp::Reread), "it does not repeat recent accesses"),
+            (params.pattern == DiskPattern::Strided, "with a stride it accesses only one block in seventeen"),
+            (
+                params.op == DiskOp::Mixed && in_order,
+                "it would use separate streams for reads and writes, ours are one stream",
+            ),
+            (params.layout != DiskLayout::Shared, "each thread has a file of its own"),
+            (parts, "each of its threads would have a part of the file, ours share one stream"),
+        ];
+        refuse_if(TOOL, &reasons).map(|()| params)
     }
 
     fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -100,10 +98,8 @@ impl Adapter for Fio {
         output.succeeded(TOOL)?;
         let report = output.stdout.find('{').map_or("", |start| &output.stdout[start..]);
         let report = json_report(TOOL, report, output)?;
-        let jobs = report["jobs"].as_array().map_or(&[][..], Vec::as_slice);
-        let [job] = jobs else {
-            return Err(ToolError(format!("fio reports {} groups of jobs and not 1", jobs.len())));
-        };
+        let jobs = report["jobs"].as_array().into_iter().flatten().collect();
+        let job = only(TOOL, "groups of jobs", jobs, output)?;
         if job["error"].as_i64() != Some(0) {
             return Err(ToolError(format!("fio reports error {} of its job: {}", job["error"], output.complaint())));
         }
@@ -114,12 +110,10 @@ impl Adapter for Fio {
         Ok(reading(params, iops, throughput, all_details(side, job, throughput, iops)?))
     }
 
-    fn differences(params: &DiskParams, _version: &str, reading: &Reading) -> Vec<Reason> {
-        let share = reading.detail("cpu_share").filter(|share| *share > CPU_BOUND);
-        let busy = share.map(|share| {
-            BUSY.says(format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time", 100.0 * share))
-        });
-        busy.into_iter().chain(in_pieces(TOOL, params)).collect()
+    fn differences(params: &DiskParams, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
+        let share = reading.detail("cpu_share").unwrap_or_default();
+        let busy = format!("fio was bound by the CPU: its jobs were busy {:.0} % of the time", 100.0 * share);
+        vec![BUSY.says_if(share > CPU_BOUND, busy), in_pieces(TOOL, params)]
     }
 }
 
@@ -133,11 +127,8 @@ fn part_of_the_file(params: &DiskParams, cpus: &[u32]) -> String {
         format!("--size={}", params.size)
     };
     let cpus: Vec<String> = distinct(cpus).iter().map(u32::to_string).collect();
-    let allowed = if cpus.is_empty() {
-        String::new()
-    } else {
-        format!("--cpus_allowed={} --cpus_allowed_policy=split", cpus.join(","))
-    };
+    let allowed = format!("--cpus_allowed={} --cpus_allowed_policy=split", cpus.join(","));
+    let allowed = if cpus.is_empty() { "" } else { &allowed };
     format!("--allow_file_create=0 --overwrite=0 {part} --numjobs={jobs} {allowed}")
 }
 
@@ -163,19 +154,15 @@ fn how_it_works(params: &DiskParams) -> String {
 }
 
 fn check_options(options: &Value, params: &DiskParams) -> Result<(), ToolError> {
-    for (key, asked) in [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))] {
-        if let Some(other) = options[key].as_str().filter(|ran| *ran != asked) {
-            return Err(ToolError(format!("fio ran with {key}={other} and not {asked}")));
-        }
-    }
-    Ok(())
+    let settings = [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))];
+    settings.iter().try_for_each(|(key, asked)| {
+        let ran = options[key].as_str().unwrap_or(asked);
+        ToolError::unless(ran == asked, TOOL, key, ran, asked)
+    })
 }
 
 fn order(params: &DiskParams) -> String {
-    let does = match params.op {
-        DiskOp::Mixed => "rw",
-        op => op.name(),
-    };
+    let does = if params.op == DiskOp::Mixed { "rw" } else { params.op.name() };
     match params.pattern {
         DiskPattern::Random => format!("rand{does}"),
         // The offset counts from the end of the last block: one block back is two.
@@ -202,23 +189,19 @@ fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<
     }
     latencies.insert("mean".to_owned(), json!(number(latency, "mean")? * 1e-9));
     latencies.insert("max".to_owned(), json!(number(latency, "max")? * 1e-9));
+    let cpu_share = (number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0;
     let mut details = details([
         ("throughput", json!(throughput)),
         ("iops", json!(iops)),
         ("latency", Value::Object(latencies)),
-        ("cpu_share", json!((number(job, "usr_cpu")? + number(job, "sys_cpu")?) / 100.0)),
+        ("cpu_share", json!(cpu_share)),
         ("seconds", json!(number(side, "runtime")? * 1e-3)),
     ]);
-    let seconds = cpu_seconds_per_request(side, job);
-    details.extend(seconds.map(|seconds| ("cpu_seconds_per_request".to_owned(), json!(seconds))));
+    // Its shares are of `job_runtime`, which adds up the jobs (ms).
+    let requests = side["total_ios"].as_f64().filter(|requests| *requests > 0.0);
+    let each = requests.zip(job["job_runtime"].as_f64()).map(|(requests, ms)| cpu_share * ms * 1e-3 / requests);
+    details.extend(each.map(|seconds| ("cpu_seconds_per_request".to_owned(), json!(seconds))));
     Ok(details)
-}
-
-/// CPU seconds per request. Its shares are of `job_runtime`, which adds up the jobs (ms).
-fn cpu_seconds_per_request(side: &Value, job: &Value) -> Option<f64> {
-    let share = (job["usr_cpu"].as_f64()? + job["sys_cpu"].as_f64()?) / 100.0;
-    let requests = side["total_ios"].as_f64().filter(|requests| *requests > 0.0)?;
-    Some(share * job["job_runtime"].as_f64()? * 1e-3 / requests)
 }
 
 #[cfg(test)]
@@ -238,15 +221,7 @@ mod tests {
     }
 
     fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, ToolError> {
-        let file = HeldFile {
-            path: path.to_owned(),
-            directory: "/x".to_owned(),
-            filesystem: "ext4".to_owned(),
-            polled,
-            bytes: 256 << 20,
-            seed: 1,
-            ..HeldFile::default()
-        };
+        let file = HeldFile { path: path.to_owned(), polled, bytes: 256 << 20, ..HeldFile::default() };
         let experiment = disk(params);
         Fio.invocation(&Target { cpus, file: Some(&file), ..target(&experiment) })
     }
@@ -450,12 +425,12 @@ mod tests {
         let refused = Output { status: Some(1), ..said(&recorded("fio-3.33-no-file.json")) };
         assert!(Fio.parse(&refused, &experiment).unwrap_err().contains("status 1"));
         let writes = disk(params(DiskPattern::Random, DiskOp::Write, DiskEngine::IoUring));
-        assert!(Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw=randread and not randwrite"));
+        assert!(Fio.parse(&said(&whole), &writes).unwrap_err().contains("ran with rw randread and not randwrite"));
         let as_requested = whole.replace(r#""rw" : "randread""#, r#""rw" : "randwrite""#);
         assert!(Fio.parse(&said(&as_requested), &writes).unwrap_err().contains("an impossible"));
         for (requested, other, why) in [
-            (r#""direct" : "1""#, r#""direct" : "0""#, "ran with direct=0 and not 1"),
-            (r#""bs" : "4096""#, r#""bs" : "8192""#, "ran with bs=8192 and not 4096"),
+            (r#""direct" : "1""#, r#""direct" : "0""#, "ran with direct 0 and not 1"),
+            (r#""bs" : "4096""#, r#""bs" : "8192""#, "ran with bs 8192 and not 4096"),
         ] {
             assert!(whole.contains(requested));
             let reason = Fio.parse(&said(&whole.replace(requested, other)), &experiment).unwrap_err();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Target};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive};
+use crate::output::{Output, Reading, ToolError, details, json_number, json_report, only, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ioping;
@@ -40,20 +40,14 @@ impl Adapter for Ioping {
 
     fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
         let params = one_at_a_time(TOOL, experiment)?;
-        let reason = if params.op != DiskOp::Read {
-            "only its reads are compared".to_owned()
-        } else if params.pattern != DiskPattern::Random {
-            "only random requests are compared".to_owned()
-        } else if params.threads != 1 {
-            "it has one request at a time, on one thread".to_owned()
-        } else if params.layout != DiskLayout::Shared {
-            "each thread has a file of its own".to_owned()
-        } else if !matches!(params.engine, DiskEngine::Sync | DiskEngine::Libaio) {
-            format!("it has no {}", params.engine)
-        } else {
-            return Ok(params);
-        };
-        Err(ToolError::not_comparable(TOOL, &reason))
+        let reasons = [
+            (params.op != DiskOp::Read, "only its reads are compared"),
+            (params.pattern != DiskPattern::Random, "only random requests are compared"),
+            (params.threads != 1, "it has one request at a time, on one thread"),
+            (params.layout != DiskLayout::Shared, "each thread has a file of its own"),
+            (params.engine == DiskEngine::IoUring, "it has no io_uring"),
+        ];
+        refuse_if(TOOL, &reasons).map(|()| params)
     }
 
     fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -71,10 +65,7 @@ impl Adapter for Ioping {
     fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
         let report = json_report(TOOL, &output.stdout, output)?;
-        let Some([report]) = report.as_array().map(Vec::as_slice) else {
-            let times = report.as_array().map_or(0, Vec::len);
-            return Err(ToolError(format!("ioping reports {times} times and not once")));
-        };
+        let report = only(TOOL, "reports", report.as_array().into_iter().flatten().collect(), output)?;
         let inside = |key: &str| json_number(TOOL, &report["stat"], key);
         let (requests, bytes) = (inside("count")?, inside("size")?);
         if (bytes - requests * params.block as f64).abs() > 0.5 {
@@ -97,13 +88,12 @@ impl Adapter for Ioping {
         Ok(reading(params, iops, bytes, details))
     }
 
-    fn differences(_params: &DiskParams, _version: &str, reading: &Reading) -> Vec<Reason> {
-        let share = reading.detail("iops_inside_requests").map(|inside| 1.0 - reading.value / inside);
-        let outside = share.map(|share| {
-            let percent = (100.0 * share).max(0.0);
+    fn differences(_params: &DiskParams, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
+        let outside = reading.detail("iops_inside_requests").and_then(|inside| {
+            let percent = (100.0 * (1.0 - reading.value / inside)).max(0.0);
             OUTSIDE.says(format!("ioping spends {percent:.0} % of its time outside its requests"))
         });
-        outside.into_iter().chain([REPEATS.says("ioping draws its offsets with repetition")]).collect()
+        vec![outside, REPEATS.says("ioping draws its offsets with repetition")]
     }
 }
 
@@ -119,20 +109,16 @@ mod tests {
 
     const RECORDED: &str = "ioping-1.3-randread-4KiB.json";
 
-    fn one_at_a_time() -> DiskParams {
-        DiskParams { engine: DiskEngine::Sync, ..disk_params(1) }
-    }
-
     #[test]
     fn one_request_at_a_time_of_our_file_and_never_a_write() {
-        let experiment = disk(DiskParams { size: 1 << 20, ..one_at_a_time() });
+        let experiment = disk(disk_params(1));
         let file = HeldFile { path: "/proc/7/fd/3".to_owned(), bytes: 1 << 20, ..HeldFile::default() };
         let target = Target { cpus: &[1], file: Some(&file), ..target(&experiment) };
         let invocation = Ioping.invocation(&target).unwrap();
         let expected = "/opt/tool -D -J -q -i0 -w500ms -s4096 -S1048576 /proc/7/fd/3";
         assert_eq!((invocation.argv.join(" ").as_str(), invocation.cpus), (expected, vec![1]));
         assert!(!invocation.files[0].overwritten);
-        let libaio = disk(DiskParams { size: 1 << 20, engine: DiskEngine::Libaio, ..disk_params(1) });
+        let libaio = disk(DiskParams { engine: DiskEngine::Libaio, ..disk_params(1) });
         let invocation = Ioping.invocation(&Target { experiment: &libaio, ..target }).unwrap();
         assert!(invocation.argv.contains(&"-A".to_owned()));
         assert!(Ioping.invocation(&Target { file: None, ..target }).is_err());
@@ -141,23 +127,22 @@ mod tests {
     #[test]
     fn what_it_cannot_do_alike_is_refused() {
         let why = |params: DiskParams| Ioping.supports(&disk(params)).unwrap_err();
-        let alike = one_at_a_time();
-        assert!(why(DiskParams { op: DiskOp::Write, ..alike.clone() }).contains("only its reads"));
-        assert!(why(DiskParams { pattern: DiskPattern::Sequential, ..alike.clone() }).contains("random"));
-        assert!(why(DiskParams { threads: 2, ..alike.clone() }).contains("one request at a time"));
-        assert!(why(DiskParams { depth: 2, ..alike.clone() }).contains("queue depth is 1"));
-        assert!(why(DiskParams { load_percent: Some(50), ..alike.clone() }).contains("open loop"));
-        assert!(why(DiskParams { direct: false, cache: DiskCache::Warm, ..alike.clone() }).contains("direct"));
-        assert!(why(DiskParams { layout: DiskLayout::PerThread, ..alike.clone() }).contains("file of its own"));
-        assert!(why(DiskParams { engine: DiskEngine::IoUring, ..alike.clone() }).contains("io_uring"));
-        assert!(why(DiskParams { engine: DiskEngine::Null, ..alike }).contains("no device"));
+        assert!(why(DiskParams { op: DiskOp::Write, ..disk_params(1) }).contains("only its reads"));
+        assert!(why(DiskParams { pattern: DiskPattern::Sequential, ..disk_params(1) }).contains("random"));
+        assert!(why(DiskParams { threads: 2, ..disk_params(1) }).contains("one request at a time"));
+        assert!(why(disk_params(2)).contains("queue depth is 1"));
+        assert!(why(DiskParams { load_percent: Some(50), ..disk_params(1) }).contains("open loop"));
+        assert!(why(DiskParams { direct: false, cache: DiskCache::Warm, ..disk_params(1) }).contains("direct"));
+        assert!(why(DiskParams { layout: DiskLayout::PerThread, ..disk_params(1) }).contains("file of its own"));
+        assert!(why(DiskParams { engine: DiskEngine::IoUring, ..disk_params(1) }).contains("io_uring"));
+        assert!(why(DiskParams { engine: DiskEngine::Null, ..disk_params(1) }).contains("no device"));
     }
 
     #[test]
     fn a_recorded_run_is_read_over_its_whole_time() {
         let text = recorded(RECORDED);
         let report: Value = serde_json::from_str(&text).unwrap();
-        let reading = Ioping.parse(&said(&text), &disk(one_at_a_time())).unwrap();
+        let reading = Ioping.parse(&said(&text), &disk(disk_params(1))).unwrap();
         assert_eq!((reading.metric, Some(reading.value)), (MetricName::Iops, report[0]["load"]["iops"].as_f64()));
         let latency = |key: &str| reading.details["latency"][key].as_f64().unwrap();
         assert!(latency("min") < latency("mean") && latency("mean") < latency("max"));
@@ -170,10 +155,10 @@ mod tests {
         let whole = recorded(RECORDED);
         assert_refused(
             &Ioping,
-            &disk(one_at_a_time()),
+            &disk(disk_params(1)),
             [
                 (String::new(), "not JSON"),
-                ("[]".to_owned(), "0 times"),
+                ("[]".to_owned(), "0 reports"),
                 (whole.replace("\"load\"", "\"toll\""), "no number 'iops'"),
                 (whole.replace("\"size\": ", "\"size\": 1"), "and not 4096 B in each"),
                 (whole[..whole.len() / 2].to_owned(), "not JSON"),

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{BASE_PAGES, in_pieces, one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{FILES, Invocation, OwnFiles, Target};
-use crate::output::{Output, Reading, ToolError, number_in, positive};
+use crate::output::{Output, Reading, ToolError, number_in, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Iozone;
@@ -143,18 +143,16 @@ impl Adapter for Iozone {
         // Only sequential tests exist with both kinds of system calls.
         let positioned = params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential;
         let is_it = |test: &&Test| (test.op, test.pattern, test.positioned) == (params.op, params.pattern, positioned);
-        let reason = if !params.block.is_multiple_of(KIB) {
-            "its records are multiples of 1 KiB".to_owned()
-        } else if params.block > MOST_RECORD {
-            "its records are at most 16 MiB".to_owned()
-        } else if params.sync != DiskSync::None && !params.op.writes() {
-            "synchronous writes do not apply to a benchmark that only reads".to_owned()
-        } else if let Some(test) = TESTS.iter().find(is_it) {
-            return Ok((params, test));
-        } else {
-            format!("it has no test for {} {}", params.pattern, params.op)
-        };
-        Err(ToolError::not_comparable(TOOL, &reason))
+        let only_reads = params.sync != DiskSync::None && !params.op.writes();
+        let reasons = [
+            (!params.block.is_multiple_of(KIB), "its records are multiples of 1 KiB"),
+            (params.block > MOST_RECORD, "its records are at most 16 MiB"),
+            (only_reads, "synchronous writes do not apply to a benchmark that only reads"),
+        ];
+        refuse_if(TOOL, &reasons)?;
+        let none = || format!("it has no test for {} {}", params.pattern, params.op);
+        let test = TESTS.iter().find(is_it).ok_or_else(|| ToolError::not_comparable(TOOL, &none()))?;
+        Ok((params, test))
     }
 
     fn command((params, test): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -189,8 +187,7 @@ impl Adapter for Iozone {
     fn read((params, test): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
         // It prints errors on standard output.
         if let Some(line) = output.stdout.lines().find(|line| line.starts_with("Error: ")) {
-            let complaint = line.trim_start_matches("Error: ").trim();
-            return Err(ToolError(format!("iozone says: {complaint}")));
+            return Err(ToolError(format!("iozone reports: {}", line.trim_start_matches("Error: ").trim())));
         }
         output.succeeded(TOOL)?;
         let mut details = Map::new();
@@ -213,27 +210,27 @@ impl Adapter for Iozone {
         Ok(reading(params, throughput / params.block as f64, throughput, details))
     }
 
-    fn differences((params, test): Self::Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
-        let mut reasons = Vec::new();
+    fn differences((params, test): Self::Work<'_>, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
+        let (threads, size, engine) = (params.threads, params.size, params.engine);
         let bytes = reading.details.get("bytes_per_process").and_then(Value::as_u64);
-        if let Some(bytes) = bytes.filter(|bytes| bytes.saturating_mul(u64::from(params.threads)) != params.size) {
-            let whose = if params.threads == 1 { "file has" } else { "processes have a file each of" };
-            reasons.push(OTHER_SIZE.says(format!("iozone's {whose} {bytes} B, ours has {} B", params.size)));
-        } else if params.threads > 1 {
-            reasons.push(FILE_EACH.says("iozone's processes have a file each, our threads share one"));
-        }
-        if params.engine != DiskEngine::Sync {
-            let ours = params.engine;
-            reasons.push(WAITS.says(format!("iozone blocks in a system call for each record, ours uses {ours}")));
-        } else if !test.positioned {
-            reasons.push(SEEKS.says("iozone makes two system calls per record, a seek and the transfer"));
-        }
-        reasons.extend(in_pieces(TOOL, params));
-        if params.op.writes() {
-            let same = "iozone writes almost only one byte value, which some devices compress";
-            reasons.push(SAME_BYTE.says(same));
-        }
-        reasons
+        let other_size = bytes.filter(|bytes| bytes.saturating_mul(u64::from(threads)) != size);
+        let whose = if threads == 1 { "file has" } else { "processes have a file each of" };
+        let seeks = engine == DiskEngine::Sync && !test.positioned;
+        vec![
+            other_size.and_then(|bytes| OTHER_SIZE.says(format!("iozone's {whose} {bytes} B, ours has {size} B"))),
+            FILE_EACH.says_if(
+                other_size.is_none() && threads > 1,
+                "iozone's processes have a file each, our threads share one",
+            ),
+            WAITS.says_if(
+                engine != DiskEngine::Sync,
+                format!("iozone blocks in a system call for each record, ours uses {engine}"),
+            ),
+            SEEKS.says_if(seeks, "iozone makes two system calls per record, a seek and the transfer"),
+            in_pieces(TOOL, params),
+            SAME_BYTE
+                .says_if(params.op.writes(), "iozone writes almost only one byte value, which some devices compress"),
+        ]
     }
 }
 
@@ -258,18 +255,16 @@ fn table(text: &str) -> Vec<TableLine> {
 
 fn of_one_process(output: &Output, block: u64, test: &Test) -> Result<TableLine, ToolError> {
     let line = table(&output.stdout).into_iter().find(|line| line.record_bytes == block);
-    let reason = match line {
-        None => {
-            let (kib, complaint) = (block / KIB, output.complaint());
-            format!("iozone printed no values for records of {kib} KiB: {complaint}")
-        }
-        Some(line) if line.rates.len() != test.columns => {
-            let (found, wanted) = (line.rates.len(), test.columns);
-            format!("iozone printed {found} values and not {wanted}: it may be built without one of its tests")
-        }
-        Some(line) => return Ok(line),
-    };
-    Err(ToolError(reason))
+    let (kib, complaint) = (block / KIB, output.complaint());
+    let line =
+        line.ok_or_else(|| ToolError(format!("iozone printed no values for records of {kib} KiB: {complaint}")))?;
+    let (found, wanted) = (line.rates.len(), test.columns);
+    if found != wanted {
+        let reason =
+            format!("iozone printed {found} values and not {wanted}: it may be built without one of its tests");
+        return Err(ToolError(reason));
+    }
+    Ok(line)
 }
 
 #[derive(Debug, PartialEq)]
@@ -291,9 +286,8 @@ fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, T
     if record != params.block {
         return Err(ToolError(format!("iozone's records have {record} B and not {} B", params.block)));
     }
-    let heading = format!("Children see throughput for {:>2} {}", params.threads, test.processes);
+    let heading = format!("Children see throughput for {} {}", params.threads, test.processes);
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let heading = squeezed(&heading);
     let is_it = |line: &str| squeezed(line).strip_prefix(&heading).is_some_and(|rest| rest.trim().starts_with('='));
     let mut lines = text.lines().skip_while(|line| !is_it(line));
     let children = lines.next().and_then(rate).ok_or_else(|| missing("throughput"))?;
@@ -311,8 +305,7 @@ fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, T
     };
     // The total is between N times the slowest and N times the fastest.
     let processes = f64::from(params.threads);
-    let whole = (group.min * processes * 0.999..=group.max * processes * 1.001).contains(&group.children);
-    if !whole {
+    if !(group.min * processes * 0.999..=group.max * processes * 1.001).contains(&group.children) {
         return Err(ToolError(format!("iozone contradicts itself: {processes} processes did {group:?}")));
     }
     Ok(group)

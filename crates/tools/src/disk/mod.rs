@@ -4,7 +4,7 @@ pub(crate) mod fio;
 pub(crate) mod ioping;
 pub(crate) mod iozone;
 
-use crate::output::{Reading, ToolError};
+use crate::output::{Reading, ToolError, refuse_if};
 use crate::tool::{Reason, Rule, Side};
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskCache, DiskEngine, DiskPattern};
@@ -21,36 +21,28 @@ pub(super) static BASE_PAGES: Rule = Rule::new("base-pages", Some("direct, in bl
 /// a request beyond its `max_segments` (128 to 254 are usual). On a virtio disk with 254 segments fio reads blocks of 1 MiB
 /// twice as fast with `--iomem=mmaphuge`. `None` for small blocks and the page cache.
 pub(super) fn in_pieces(tool: &str, params: &DiskParams) -> Option<Reason> {
-    (params.direct && params.block >= MANY_PIECES).then(|| {
-        let pieces = params.block / PAGE;
-        BASE_PAGES.says(format!(
-            "{tool}'s buffers are in base pages, up to {pieces} pieces of memory for each request, ours are in pages of 2 MiB"
-        ))
-    })
+    let pieces = params.block / PAGE;
+    let says = format!(
+        "{tool}'s buffers are in base pages, up to {pieces} pieces of memory for each request, ours are in pages of 2 MiB"
+    );
+    BASE_PAGES.says_if(params.direct && params.block >= MANY_PIECES, says)
 }
 
 /// The parameters of direct I/O without an offered load.
 pub(super) fn direct<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, ToolError> {
     let params = experiment.disk().ok_or_else(|| ToolError(format!("{tool} measures disks")))?;
-    let reason = if !params.direct || params.cache != DiskCache::Bypassed {
-        "only direct I/O is compared"
-    } else if params.engine == DiskEngine::Null {
-        "the benchmark has no device"
-    } else if params.load_percent.is_some() {
-        "it has no open loop"
-    } else {
-        return Ok(params);
-    };
-    Err(ToolError::not_comparable(tool, reason))
+    let reasons = [
+        (!params.direct || params.cache != DiskCache::Bypassed, "only direct I/O is compared"),
+        (params.engine == DiskEngine::Null, "the benchmark has no device"),
+        (params.load_percent.is_some(), "it has no open loop"),
+    ];
+    refuse_if(tool, &reasons).map(|()| params)
 }
 
 /// The same at queue depth 1.
 pub(super) fn one_at_a_time<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, ToolError> {
     let params = direct(tool, experiment)?;
-    if params.depth > 1 {
-        return Err(ToolError::not_comparable(tool, "its queue depth is 1 per thread"));
-    }
-    Ok(params)
+    refuse_if(tool, &[(params.depth > 1, "its queue depth is 1 per thread")]).map(|()| params)
 }
 
 /// The value: requests per second if random, else bytes per second.

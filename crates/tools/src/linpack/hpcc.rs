@@ -18,7 +18,7 @@ use super::hpl::{
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target};
 use crate::memory::stream_differences;
-use crate::output::{Output, Reading, ToolError};
+use crate::output::{Output, Reading, ToolError, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Hpcc;
@@ -64,11 +64,8 @@ impl Adapter for Hpcc {
             return hpcc_stream::parameters(TOOL, experiment).map(|(params, name)| Work::Stream(params, name));
         }
         let params = parameters(TOOL, experiment)?;
-        if params.n > LARGEST {
-            let reason = format!("hpcc's other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone");
-            return Err(ToolError(reason));
-        }
-        Ok(Work::System(params))
+        let beyond = format!("its other benchmarks take minutes beyond N = {LARGEST}; hpl runs HPL alone");
+        refuse_if(TOOL, &[(params.n > LARGEST, &beyond)]).map(|()| Work::System(params))
     }
 
     fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -77,8 +74,7 @@ impl Adapter for Hpcc {
             Work::System(params) => (params.clone(), target.our_rate),
             Work::Stream(params, _) => (hpcc_stream::system(params), None),
         };
-        let elements = params.n as f64 * params.n as f64;
-        let others = OTHERS_SECONDS + OTHERS_SECONDS_PER_ELEMENT * elements;
+        let others = OTHERS_SECONDS + OTHERS_SECONDS_PER_ELEMENT * (params.n * params.n) as f64;
         // Device 8: a file; hpcc ignores its name.
         let files = BTreeMap::from([(INPUT, input(&params, 8))]);
         let folder = OwnFolder { files, results: Some(RESULTS) };
@@ -99,7 +95,7 @@ impl Adapter for Hpcc {
         Ok(reading)
     }
 
-    fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
+    fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
         match work {
             Work::System(params) => differences(TOOL, params, reading),
             Work::Stream(..) => stream_differences(TOOL, [&STORES, &PAGES, &BEST], reading),
@@ -115,6 +111,7 @@ mod tests {
     use model::sample::MetricName;
 
     use super::*;
+    use crate::output::Text;
     use crate::tests::fixtures::{assert_refused, linpack, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
@@ -124,13 +121,10 @@ mod tests {
 
     #[test]
     fn a_recorded_run_is_read() {
-        let reading = parse(&recorded("hpcc-1.5.0-n1000-t2.txt"), 1000).unwrap();
-        assert_eq!(reading.metric, MetricName::Throughput);
-        let of_summary: f64 = recorded("hpcc-1.5.0-n1000-t2.txt")
-            .lines()
-            .find_map(|line| line.strip_prefix("HPL_Tflops=")?.parse().ok())
-            .unwrap();
-        assert!((reading.value / 1e12 / of_summary - 1.0).abs() < 1e-3, "{reading:?}");
+        let text = recorded("hpcc-1.5.0-n1000-t2.txt");
+        let reading = parse(&text, 1000).unwrap();
+        let summary = Text::new(TOOL, &text).number("HPL_Tflops=").unwrap();
+        assert!((reading.value / 1e12 / summary - 1.0).abs() < 1e-3, "{reading:?}");
         assert_eq!(reading.details["hpcc_version"], "1.5.0");
         assert_eq!((&reading.details["p"], &reading.details["q"]), (&Value::from(1), &Value::from(2)));
     }
@@ -142,8 +136,8 @@ mod tests {
             &Hpcc,
             &linpack(1000, 2),
             [
-                (String::new(), "no result"),
-                (whole.split("Begin of HPL section").next().unwrap().to_owned(), "no result"),
+                (String::new(), "0 results"),
+                (whole.split("Begin of HPL section").next().unwrap().to_owned(), "0 results"),
                 (whole.split("Begin of Summary").next().unwrap().to_owned(), "does not report success"),
                 (whole.replace("Success=1", "Success=0"), "does not report success"),
                 (whole.replace("PASSED", "FAILED"), "found its own solution wrong"),
@@ -235,6 +229,6 @@ mod tests {
             assert!(said.contains(reason), "{reason}: {said}");
         }
         assert!(why(&whole, 8 << 20, 2).contains("87604 elements"), "arrays of another size");
-        assert!(why(&whole, 4 << 20, 1).contains("2 processes and not 1"));
+        assert!(why(&whole, 4 << 20, 1).contains("CommWorldProcs= 2 and not 1"));
     }
 }

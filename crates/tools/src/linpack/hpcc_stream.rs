@@ -42,9 +42,8 @@ pub(super) fn parameters<'a>(
 
 /// The system whose matrix makes its arrays as large as ours.
 pub(super) fn system(params: &MemoryParams) -> LinpackParams {
-    let elements = params.working_set / 8;
-    let floor = elements.isqrt();
-    let n = if floor * floor < elements { floor + 1 } else { floor };
+    // Rounded up.
+    let n = (params.working_set / 8).saturating_sub(1).isqrt() + 1;
     LinpackParams {
         op: LinpackOp::Lu,
         engine: LinpackEngine::Own,
@@ -69,10 +68,8 @@ pub(super) fn read(
     let single = section(tool, &output.stdout, "SingleSTREAM")?;
     let element_bytes = star.number("This system uses")?;
     let elements = star.number("Array size =")?;
-    let processes = Text::new(tool, &output.stdout).number("CommWorldProcs=")?;
-    if (processes - f64::from(params.threads)).abs() > 0.0 {
-        return Err(ToolError(format!("{tool} ran {processes} processes and not {}", params.threads)));
-    }
+    Text::new(tool, &output.stdout).ran_with("CommWorldProcs=", params.threads)?;
+    let processes = f64::from(params.threads);
     let working_set = elements * element_bytes * STREAM_ARRAYS * processes;
     let another_size = (working_set / params.working_set as f64 - 1.0).abs() > OTHER_SIZE;
     if (element_bytes - STREAM_ELEMENT_BYTES).abs() > 0.0 || another_size {
@@ -105,7 +102,6 @@ pub(super) fn read(
 fn section<'a>(tool: &'static str, text: &'a str, name: &str) -> Result<Text<'a>, ToolError> {
     let begun = text.split_once(&format!("Begin of {name} section.")).map(|(_, rest)| rest);
     let whole = begun.and_then(|rest| rest.split_once(&format!("End of {name} section.")));
-    whole
-        .map(|(section, _)| Text::new(tool, section))
-        .ok_or_else(|| ToolError(format!("{tool} printed no complete section {name}")))
+    let (section, _) = whole.ok_or_else(|| ToolError(format!("{tool} printed no complete section {name}")))?;
+    Ok(Text::new(tool, section))
 }

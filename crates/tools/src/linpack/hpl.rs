@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, bare_environment};
-use crate::output::{Output, Reading, ToolError, details};
+use crate::output::{Output, Reading, ToolError, details, number_in, only, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Hpl;
@@ -62,18 +62,16 @@ const CONTRADICTION: f64 = 1e-3;
 
 /// The parameters, where a program that solves as HPL does measures the same.
 pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, ToolError> {
-    let unsuitable = |reason: String| Err(ToolError(reason));
-    let Some(params) = experiment.linpack() else { return unsuitable(format!("{tool} measures LINPACK")) };
-    if params.engine != LinpackEngine::Own {
-        return unsuitable(format!("{tool} is compared with our own solver, not with {}", params.engine));
-    }
-    if params.op != LinpackOp::Lu || params.element != Element::Fp64 {
-        return unsuitable(format!("{tool} solves only in fp64, it has no {} of {}", params.op, params.element));
-    }
-    if i32::try_from(params.n).is_err() || params.n == 0 {
-        return unsuitable(format!("{tool} has no matrix of order {}", params.n));
-    }
-    Ok(params)
+    let params = experiment.linpack().ok_or_else(|| ToolError(format!("{tool} measures LINPACK")))?;
+    let engine = format!("it is compared with our own solver, not with {}", params.engine);
+    let op = format!("it solves only in fp64, it has no {} of {}", params.op, params.element);
+    let order = format!("it has no matrix of order {}", params.n);
+    let reasons: [(bool, &str); 3] = [
+        (params.engine != LinpackEngine::Own, &engine),
+        (params.op != LinpackOp::Lu || params.element != Element::Fp64, &op),
+        (i32::try_from(params.n).is_err() || params.n == 0, &order),
+    ];
+    refuse_if(tool, &reasons).map(|()| params)
 }
 
 /// Rows and columns of processes: nearly square, rather wide than high, as its TUNING file recommends.
@@ -146,20 +144,19 @@ const fn core_type(isa: Isa) -> Option<&'static str> {
 
 /// One thread per process, and what Open MPI needs to start processes on this host, for any user, one per hardware thread.
 pub fn environment(params: &LinpackParams) -> BTreeMap<String, String> {
-    let mut environment = bare_environment();
-    let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
-    set("OMP_NUM_THREADS", "1");
-    // Makes it print the kernels in use.
-    set("OPENBLAS_VERBOSE", "2");
-    if let Some(core) = params.isa.and_then(core_type) {
-        set("OPENBLAS_CORETYPE", core);
-    }
-    set("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    set("OMPI_MCA_plm_rsh_agent", "");
-    set("OMPI_MCA_hwloc_base_use_hwthreads_as_cpus", "1");
-    set("OMPI_MCA_rmaps_base_oversubscribe", "1");
-    environment
+    let variables = [
+        ("OMP_NUM_THREADS", "1"),
+        // Makes it print the kernels in use.
+        ("OPENBLAS_VERBOSE", "2"),
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_plm_rsh_agent", ""),
+        ("OMPI_MCA_hwloc_base_use_hwthreads_as_cpus", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ];
+    let core = params.isa.and_then(core_type).map(|core| ("OPENBLAS_CORETYPE", core));
+    let set = variables.into_iter().chain(core).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    bare_environment().into_iter().chain(set).collect()
 }
 
 /// Estimated seconds of a run, start and check included.
@@ -208,7 +205,7 @@ impl Adapter for Hpl {
         read(TOOL, output, params)
     }
 
-    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Reason> {
+    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
         differences(TOOL, params, reading)
     }
 }
@@ -216,14 +213,11 @@ impl Adapter for Hpl {
 /// Parses the output of HPL, alone or as part of another program.
 pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, ToolError> {
     output.succeeded(tool)?;
-    let line = only_result(tool, &output.stdout)?;
+    let line = only(tool, "results", output.stdout.lines().filter_map(ResultLine::read).collect(), output)?;
     let (rows, columns) = (line.rows, line.columns);
-    if line.n != params.n {
-        return Err(ToolError(format!("{tool} solved a system of order {} and not {}", line.n, params.n)));
-    }
-    if rows * columns != params.threads {
-        return Err(ToolError(format!("{tool} ran {rows} x {columns} processes and not {}", params.threads)));
-    }
+    ToolError::unless(line.n == params.n, tool, "order", line.n, params.n)?;
+    let processes = format!("{rows} x {columns}");
+    ToolError::unless(rows * columns == params.threads, tool, "processes", processes, params.threads)?;
     let residual = residual(tool, &output.stdout)?;
     if !output.stdout.contains("End of Tests.") {
         return Err(ToolError(format!("{tool} did not finish")));
@@ -247,20 +241,17 @@ pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Readi
 }
 
 /// Why HPL and our solver may differ.
-pub(super) fn differences(tool: &str, params: &LinpackParams, reading: &Reading) -> Vec<Reason> {
+pub(super) fn differences(tool: &str, params: &LinpackParams, reading: &Reading) -> Vec<Option<Reason>> {
     let core = reading.details.get("blas_core").and_then(Value::as_str);
-    let mut reasons = vec![match (core, params.isa.and_then(core_type)) {
+    let kernels = match (core, params.isa.and_then(core_type)) {
         (Some(core), Some(wanted)) if wanted != core => OTHER_KERNELS
             .says(format!("{tool} uses OpenBLAS's kernels for {core}, although those for {wanted} were requested")),
         (Some(core), _) => LIBRARY.says(format!("{tool} uses OpenBLAS's kernels for {core}")),
         (None, _) => UNKNOWN_KERNELS.says(format!("{tool} uses a library that does not report its kernels")),
-    }];
-    if params.threads > 1 {
-        let processes = params.threads;
-        let says = format!("{tool}'s {processes} processes exchange panels, our threads share the matrix");
-        reasons.push(PROCESSES.says(says));
-    }
-    reasons
+    };
+    let processes = params.threads;
+    let exchange = format!("{tool}'s {processes} processes exchange panels, our threads share the matrix");
+    vec![kernels, PROCESSES.says_if(processes > 1, exchange)]
 }
 
 /// The result line, under `T/V  N  NB  P  Q  Time  Gflops`.
@@ -272,15 +263,6 @@ struct ResultLine<'a> {
     columns: u32,
     seconds: f64,
     gigaflop_per_second: f64,
-}
-
-fn only_result<'a>(tool: &str, text: &'a str) -> Result<ResultLine<'a>, ToolError> {
-    let mut lines = text.lines().filter_map(ResultLine::read);
-    match (lines.next(), lines.next()) {
-        (Some(line), None) => Ok(line),
-        (None, _) => Err(ToolError(format!("{tool} printed no result"))),
-        (Some(_), Some(_)) => Err(ToolError(format!("{tool} printed several results"))),
-    }
 }
 
 impl<'a> ResultLine<'a> {
@@ -306,15 +288,9 @@ fn residual(tool: &str, text: &str) -> Result<f64, ToolError> {
     let line = text.lines().find(|line| line.starts_with("||Ax-b||_oo/(eps*"));
     let behind = line.and_then(|line| line.split_once('=')).map(|(_, behind)| behind.trim());
     let behind = behind.ok_or_else(|| ToolError(format!("{tool} printed no residual")))?;
-    let residual: f64 = behind
-        .split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok())
-        .ok_or_else(|| ToolError(format!("{tool} printed '{behind}' as its residual")))?;
-    if behind.ends_with(" PASSED") && residual < THRESHOLD {
-        return Ok(residual);
-    }
-    Err(ToolError(format!("{tool} found its own solution wrong: its scaled residual is {residual}")))
+    let residual = behind.strip_suffix(" PASSED").and_then(|residual| number_in(residual.trim_end_matches([' ', '.'])));
+    let accepted = residual.filter(|residual| *residual < THRESHOLD);
+    accepted.ok_or_else(|| ToolError(format!("{tool} found its own solution wrong: its scaled residual is {behind}")))
 }
 
 /// The distinct core types that `OpenBLAS` reports, one per process.
@@ -435,9 +411,9 @@ mod tests {
             &Hpl,
             &linpack(2000, 2),
             [
-                (String::new(), "printed no result"),
-                ("\u{fffd}garbage\n".repeat(9), "printed no result"),
-                (whole.replace(line, &format!("{line}\n{line}")), "several results"),
+                (String::new(), "0 results"),
+                ("\u{fffd}garbage\n".repeat(9), "0 results"),
+                (whole.replace(line, &format!("{line}\n{line}")), "2 results"),
                 (whole.replace("||Ax-b||_oo/(eps*", "x"), "printed no residual"),
                 (whole.replace("PASSED", "FAILED"), "its own solution wrong"),
                 (whole.replace("   3.37595811e-03", " 3.4e+05"), "its own solution wrong"),
@@ -449,6 +425,6 @@ mod tests {
             ],
         );
         assert!(parse(&whole, 1999, 2).unwrap_err().contains("order 2000 and not 1999"));
-        assert!(parse(&whole, 2000, 4).unwrap_err().contains("1 x 2 processes and not 4"));
+        assert!(parse(&whole, 2000, 4).unwrap_err().contains("processes 1 x 2 and not 4"));
     }
 }

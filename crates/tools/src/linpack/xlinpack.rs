@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::hpl::{expected_seconds, parameters};
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, openmp_environment};
-use crate::output::{Output, Reading, Text, ToolError, details, number_in};
+use crate::output::{Output, Reading, Text, ToolError, details, number_in, only};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Xlinpack;
@@ -23,7 +23,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     id: TOOL,
     program: "xlinpack_xeon64",
     launcher: None,
-    version: VersionSource::Marked { words: "Timing linear equation system solver" },
+    version: VersionSource::Marked("Timing linear equation system solver"),
     compared_with: "LINPACK in fp64 with our own solver (from its documentation, untested)",
     equal: "the order of the matrix, its leading dimension and alignment, the threads and the instruction set",
     rules: &[&LIBRARY, &DIMENSION],
@@ -86,11 +86,9 @@ impl Adapter for Xlinpack {
     fn read(params: &LinpackParams, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
-        text.ran_with("Number of threads:", u64::from(params.threads))?;
-        let trial = only_trial(text.text)?;
-        if trial.n != params.n {
-            return Err(ToolError(format!("xlinpack solved a system of order {} and not {}", trial.n, params.n)));
-        }
+        text.ran_with("Number of threads:", params.threads)?;
+        let trial = only(TOOL, "lines of trials", trials(text.text).collect(), output)?;
+        ToolError::unless(trial.n == params.n, TOOL, "order", trial.n, params.n)?;
         if !text.text.contains("Residual checks PASSED") || trial.check != "pass" {
             return Err(ToolError(format!("xlinpack reports '{}' instead of a passed residual", trial.check)));
         }
@@ -104,12 +102,10 @@ impl Adapter for Xlinpack {
         Reading::throughput(TOOL, rate * as_ours, details)
     }
 
-    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Reason> {
-        let mut reasons = vec![LIBRARY.says("xlinpack uses Intel's library, whose kernels and panels are unknown")];
+    fn differences(params: &LinpackParams, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
         let lda = reading.details.get("leading_dimension").and_then(Value::as_u64).filter(|lda| *lda != params.lda);
         let says = |lda| DIMENSION.says(format!("xlinpack's leading dimension is {lda}, ours {}", params.lda));
-        reasons.extend(lda.map(says));
-        reasons
+        vec![LIBRARY.says("xlinpack uses Intel's library, whose kernels and panels are unknown"), lda.and_then(says)]
     }
 }
 
@@ -129,13 +125,9 @@ struct Trial<'a> {
     check: &'a str,
 }
 
-fn only_trial(text: &str) -> Result<Trial<'_>, ToolError> {
+fn trials(text: &str) -> impl Iterator<Item = Trial<'_>> {
     let table = text.lines().skip_while(|line| !line.contains("Timing linear equation system solver"));
-    let until = table.take_while(|line| !line.starts_with("Performance Summary"));
-    let trials: Vec<Trial<'_>> = until.filter_map(Trial::read).collect();
-    <[Trial<'_>; 1]>::try_from(trials)
-        .map(|[trial]| trial)
-        .map_err(|trials| ToolError(format!("xlinpack printed {} lines of trials and not 1", trials.len())))
+    table.take_while(|line| !line.starts_with("Performance Summary")).filter_map(Trial::read)
 }
 
 impl<'a> Trial<'a> {

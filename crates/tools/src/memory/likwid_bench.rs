@@ -64,9 +64,8 @@ enum OurSide<'a> {
 
 /// The loop with the same arithmetic, and its flop per byte.
 fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), ToolError> {
-    let unsuitable = |reason: String| Err(ToolError(reason));
     if params.op != CpuOp::Fma {
-        return unsuitable(format!("likwid-bench has no loop for {} of {}", params.op, params.element));
+        return Err(ToolError(format!("likwid-bench has no loop for {} of {}", params.op, params.element)));
     }
     let fused = method.starts_with("cpu-fma/");
     let name = match (params.element, params.isa, fused) {
@@ -78,12 +77,10 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), T
         (Element::Fp32, Isa::Avx2, true) => "peakflops_sp_avx_fma",
         (Element::Fp32, Isa::Sse2, false) => "peakflops_sp_sse",
         (Element::Fp32, Isa::Scalar, false) => "peakflops_sp",
-        (_, Isa::Scalar, true) => {
-            return unsuitable(
-                "likwid-bench's scalar loop multiplies and adds separately, ours uses fused operations".to_owned(),
-            );
+        (element, isa, _) => {
+            let how = if fused { "fused" } else { "separate" };
+            return Err(ToolError(format!("likwid-bench has no {how} multiply-add of {element} with {isa}")));
         }
-        (element, isa, _) => return unsuitable(format!("likwid-bench has no multiply-add of {element} with {isa}")),
     };
     let flop_per_element = if fused { 30.0 } else { 16.0 };
     Ok((name, flop_per_element / if params.element == Element::Fp64 { 8.0 } else { 4.0 }))
@@ -106,12 +103,8 @@ fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
         }
         op => return Err(no_loop(TOOL, op)),
     };
-    match params.isa {
-        Isa::Sse2 => Ok(names[0]),
-        Isa::Avx2 => Ok(names[1]),
-        Isa::Avx512 => Ok(names[2]),
-        isa => Err(ToolError(format!("likwid-bench has no {} with {isa}", params.op))),
-    }
+    let width = [Isa::Sse2, Isa::Avx2, Isa::Avx512].iter().position(|isa| *isa == params.isa);
+    width.map(|width| names[width]).ok_or_else(|| ToolError(format!("{TOOL} has no {} with {}", params.op, params.isa)))
 }
 
 impl Adapter for LikwidBench {
@@ -151,14 +144,9 @@ impl Adapter for LikwidBench {
     fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
-        let ran = text.after("Test:")?;
-        if ran != work.name {
-            return Err(ToolError(format!("{TOOL} ran '{ran}' and not '{}'", work.name)));
-        }
+        text.ran_as("Test:", work.name)?;
         let cpus = hardware_threads(output);
-        if cpus.len() != work.threads as usize {
-            return Err(ToolError(format!("{TOOL} ran {} threads and not {}", cpus.len(), work.threads)));
-        }
+        ToolError::unless(cpus.len() == work.threads as usize, TOOL, "threads", cpus.len(), work.threads)?;
         let (rate, total) = match work.side {
             OurSide::Arithmetic(_) => ("MFlops/s:", "Number of Flops:"),
             OurSide::Stream(_) => ("MByte/s:", "Data volume (Byte):"),
@@ -177,7 +165,7 @@ impl Adapter for LikwidBench {
         Ok(reading)
     }
 
-    fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Reason> {
+    fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
         match work.side {
             OurSide::Arithmetic(params) => {
                 // 15 fused or 2 x 8 separate instructions per element loaded (`likwid-bench -l`).
@@ -188,15 +176,13 @@ impl Adapter for LikwidBench {
                 ))]
             }
             OurSide::Stream(params) => {
-                let mut reasons = Vec::new();
-                if params.pages == Pages::Huge2M {
-                    reasons.push(BASE_PAGES.says("likwid-bench's arrays are in base pages, ours in pages of 2 MiB"));
-                }
-                let its = reading.detail("working_set").filter(|its| *its < 0.99 * params.working_set as f64);
+                let base_pages = "likwid-bench's arrays are in base pages, ours in pages of 2 MiB";
                 let ours = params.working_set;
-                reasons
-                    .extend(its.map(|its| SMALLER.says(format!("likwid-bench went over {its} B, we over {ours} B"))));
-                reasons
+                let its = reading.detail("working_set").filter(|its| *its < 0.99 * ours as f64);
+                vec![
+                    BASE_PAGES.says_if(params.pages == Pages::Huge2M, base_pages),
+                    its.and_then(|its| SMALLER.says(format!("likwid-bench went over {its} B, we over {ours} B"))),
+                ]
             }
         }
     }
@@ -232,7 +218,7 @@ mod tests {
         assert_eq!(name(Element::Fp32, Isa::Avx2, "cpu-fma/1"), Ok("peakflops_sp_avx_fma"));
         assert_eq!(name(Element::Fp64, Isa::Sse2, "cpu-mul-add/1"), Ok("peakflops_sse"));
         assert_eq!(name(Element::Fp64, Isa::Scalar, "cpu-mul-add/1"), Ok("peakflops"));
-        assert!(name(Element::Fp64, Isa::Scalar, "cpu-fma/1").unwrap_err().contains("separately"));
+        assert!(name(Element::Fp64, Isa::Scalar, "cpu-fma/1").unwrap_err().contains("no fused multiply-add"));
         assert!(name(Element::Fp16, Isa::Avx512Fp16, "cpu-fma/1").is_err());
         let dot = CpuParams { op: CpuOp::Dot, element: Element::Int8, isa: Isa::Avx512Vnni, threads: 1 };
         assert!(arithmetic(&dot, "cpu-dot/1").is_err());
@@ -322,9 +308,9 @@ mod tests {
                 (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\tnan "), "not a number"),
                 (whole.replace("MFlops/s:\t\t", "MFlops/s:\t\t9"), "contradicts"),
                 (whole.replace("peakflops_avx512_fma", "peakflops"), "and not"),
-                (whole.replace("running on hwthread", "somewhere"), "0 threads"),
+                (whole.replace("running on hwthread", "somewhere"), "threads 0"),
             ],
         );
-        assert!(parse(&whole, &cpu(Isa::Avx512, 2)).unwrap_err().contains("1 threads and not 2"));
+        assert!(parse(&whole, &cpu(Isa::Avx512, 2)).unwrap_err().contains("threads 1 and not 2"));
     }
 }

@@ -55,13 +55,12 @@ pub(crate) fn not_validated(tool: &str) -> ToolError {
 }
 
 /// The differences of STREAM's loops, alone or in another program: the rules on stores, pages and passes.
-pub(crate) fn stream_differences(tool: &str, rules: [&'static Rule; 3], reading: &Reading) -> Vec<Reason> {
+pub(crate) fn stream_differences(tool: &str, rules: [&'static Rule; 3], reading: &Reading) -> Vec<Option<Reason>> {
     let [stores, pages, best] = rules;
-    let mut reasons = vec![
+    let passes = reading.detail("passes").unwrap_or_default();
+    vec![
         stores.says(format!("{tool}'s compiler chose whether its stores bypass the cache, ours do not bypass it")),
         pages.says(format!("{tool}'s arrays use the system's default pages")),
-    ];
-    let passes = reading.detail("passes").filter(|passes| *passes > 1.0);
-    reasons.extend(passes.map(|passes| best.says(format!("{tool} reports the best of {passes} passes"))));
-    reasons
+        best.says_if(passes > 1.0, format!("{tool} reports the best of {passes} passes")),
+    ]
 }

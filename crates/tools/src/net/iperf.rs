@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, details, number_in, positive};
+use crate::output::{Output, Reading, ToolError, details, number_in, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 
@@ -53,14 +53,11 @@ impl Adapter for Iperf {
 
     fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
         let params = streams(TOOL, experiment)?;
-        let reason = if params.direction != Some(Direction::Up) {
-            "only the direction from client to server is compared"
-        } else if params.zero_copy == Some(true) {
-            "it has no zero copy"
-        } else {
-            return Ok(params);
-        };
-        Err(ToolError::not_comparable(TOOL, reason))
+        let reasons = [
+            (params.direction != Some(Direction::Up), "only the direction from client to server is compared"),
+            (params.zero_copy == Some(true), "it has no zero copy"),
+        ];
+        refuse_if(TOOL, &reasons).map(|()| params)
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -69,14 +66,9 @@ impl Adapter for Iperf {
             Protocol::Tcp => ("", "-yC", ListensFor::Tcp),
             Protocol::Udp => ("-u", "-fb", ListensFor::Udp),
         };
-        if params.protocol == Protocol::Udp
-            && major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP)
-        {
-            return Err(ToolError(format!(
-                "the UDP report of iperf {} is not supported; 2.1 is required",
-                target.version
-            )));
-        }
+        let old = major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP);
+        let reason = format!("the UDP report of version {} is not supported; 2.1 is required", target.version);
+        refuse_if(TOOL, &[(old && params.protocol == Protocol::Udp, &reason)])?;
         // Set at both ends: by default a server receives up to 128 KiB at a time.
         let block = params.block;
         let client = format!(
@@ -96,7 +88,7 @@ impl Adapter for Iperf {
         }
     }
 
-    fn differences(params: &NetParams, version: &str, _reading: &Reading) -> Vec<Reason> {
+    fn differences(params: &NetParams, version: &str, _reading: &Reading) -> Vec<Option<Reason>> {
         match params.protocol {
             Protocol::Udp => vec![CALL_EACH.says(format!(
                 "iperf {version} makes a system call for each datagram and looks at the clock before the next, and leaves \
@@ -112,11 +104,8 @@ impl Adapter for Iperf {
 
 /// Checks the number of streams: iperf exits with 0 even if it cannot connect.
 fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), ToolError> {
-    if found == params.threads as usize {
-        return Ok(());
-    }
-    let (threads, complaint) = (params.threads, output.complaint());
-    Err(ToolError(format!("iperf reports {found} streams and not {threads}: {complaint}")))
+    let asked = format!("{}: {}", params.threads, output.complaint());
+    ToolError::unless(found == params.threads as usize, TOOL, "streams", found, asked)
 }
 
 fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
@@ -133,81 +122,70 @@ fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolEr
 }
 
 fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
-    let reports: Vec<Report> = output.stdout.lines().filter_map(Report::read).collect();
-    let (received, sent): (Vec<&Report>, Vec<&Report>) = reports.iter().partition(|report| report.server.is_some());
+    let lines: Vec<Line> = output.stdout.lines().filter_map(Line::read).collect();
+    let sent: Vec<f64> = lines.iter().filter_map(|line| line.sent()).collect();
+    let received: Vec<Received> = lines.iter().filter_map(|line| line.received()).collect();
     as_many(received.len(), output, params)?;
     as_many(sent.len(), output, params)?;
-    let at_server = || received.iter().filter_map(|report| report.server.as_ref());
-    let lost: f64 = at_server().map(|server| server.lost).sum();
-    let datagrams = positive(TOOL, "number of datagrams", at_server().map(|server| server.datagrams).sum())?;
-    let jitter_ms = at_server().map(|server| server.jitter_ms).fold(0.0, f64::max);
-    let (bytes, block) = (received.iter().map(|report| report.bytes).sum::<f64>(), params.block as f64);
-    let reordered: f64 = output.stdout.lines().filter_map(out_of_order).sum();
+    let sum = |of: fn(&Received) -> f64| received.iter().map(of).sum::<f64>();
+    let lost = sum(|stream| stream.lost);
+    let datagrams = positive(TOOL, "number of datagrams", sum(|stream| stream.datagrams))?;
+    let jitter_ms = received.iter().map(|stream| stream.jitter_ms).fold(0.0, f64::max);
+    let (bytes, block) = (sum(|stream| stream.bytes), params.block as f64);
+    let reordered: f64 = lines.iter().filter_map(|line| line.out_of_order()).sum();
     let beyond = bytes / block - (datagrams - lost);
     if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
         let arrived = datagrams - lost;
         return Err(ToolError(format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B")));
     }
-    let rate = |reports: &[&Report]| reports.iter().map(|report| report.bits_per_second).sum::<f64>() / 8.0;
     let details = details([
         ("bytes", json!(bytes)),
         ("streams", json!(received.len() as f64)),
-        ("sent", json!(rate(&sent))),
+        ("sent", json!(sent.iter().sum::<f64>() / 8.0)),
         ("lost", json!(lost)),
         ("datagrams", json!(datagrams)),
         ("loss", json!(lost / datagrams)),
         ("reordered", json!(reordered)),
         ("jitter", json!(jitter_ms * 1e-3)),
     ]);
-    Reading::throughput(TOOL, rate(&received), details)
+    Reading::throughput(TOOL, sum(|stream| stream.bits_per_second) / 8.0, details)
 }
 
-/// A line of the text: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`, with
-/// `0.001 ms 169503/283326 (60%)` after it if it is the server's.
-#[derive(Debug, PartialEq)]
-struct Report {
+/// The words of a line that begins with a stream's number, after its interval.
+struct Line<'a>(Vec<&'a str>);
+
+struct Received {
     bytes: f64,
     bits_per_second: f64,
-    server: Option<AtServer>,
-}
-
-#[derive(Debug, PartialEq)]
-struct AtServer {
     jitter_ms: f64,
     lost: f64,
     datagrams: f64,
 }
 
-impl Report {
-    /// A line of one stream; `None` for anything else.
-    fn read(line: &str) -> Option<Self> {
-        let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
-        let (bytes, rest) = rest.split_once(" Bytes ")?;
-        let (bits, rest) = rest.split_once(" bits/sec")?;
-        let server = if rest.trim().is_empty() { None } else { Some(AtServer::read(rest)?) };
-        Some(Self { bytes: count(bytes)?, bits_per_second: count(bits)?, server })
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
+        number.trim().parse::<u32>().ok()?;
+        Some(Self(rest.split_once(" sec ")?.1.split([' ', '/']).filter(|word| !word.is_empty()).collect()))
     }
-}
 
-impl AtServer {
-    fn read(text: &str) -> Option<Self> {
-        let (jitter, rest) = text.split_once(" ms ")?;
-        let (lost, rest) = rest.split_once('/')?;
-        let (datagrams, _) = rest.split_once('(')?;
-        Some(Self { jitter_ms: count(jitter)?, lost: count(lost)?, datagrams: count(datagrams)? })
+    /// Bits per second of the client: `[  1] 0.0000-1.0002 sec  12504640 Bytes  100020617 bits/sec`.
+    fn sent(&self) -> Option<f64> {
+        let [_, "Bytes", bits, "bits", "sec"] = self.0[..] else { return None };
+        count(bits)
     }
-}
 
-/// Datagrams that a line reports as out of order.
-fn out_of_order(line: &str) -> Option<f64> {
-    let (_, rest) = of_a_stream(line)?.split_once(" sec ")?;
-    count(rest.split_once(" datagrams received out-of-order")?.0)
-}
+    /// The same line of the server ends with `0.001 ms 169503/283326 (60%)`.
+    fn received(&self) -> Option<Received> {
+        let [bytes, "Bytes", bits, "bits", "sec", jitter, "ms", lost, datagrams, _] = self.0[..] else { return None };
+        let [bytes, bits_per_second, jitter_ms] = [count(bytes)?, count(bits)?, count(jitter)?];
+        Some(Received { bytes, bits_per_second, jitter_ms, lost: count(lost)?, datagrams: count(datagrams)? })
+    }
 
-/// The rest of a line that begins with a stream's number.
-fn of_a_stream(line: &str) -> Option<&str> {
-    let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
-    number.trim().parse::<u32>().ok().map(|_| rest)
+    fn out_of_order(&self) -> Option<f64> {
+        let [count_of, "datagrams", "received", "out-of-order", ..] = self.0[..] else { return None };
+        count(count_of)
+    }
 }
 
 fn count(text: &str) -> Option<f64> {
@@ -269,10 +247,10 @@ mod tests {
             &Iperf,
             &stream(1),
             [
-                (String::new(), "0 streams and not 1"),
-                (whole.repeat(2), "2 streams and not 1"),
-                (whole.replace(",1,0.0-", ",-1,0.0-"), "0 streams"),
-                (whole.trim_end().rsplit_once(',').unwrap().0.to_owned(), "0 streams"),
+                (String::new(), "streams 0 and not 1"),
+                (whole.repeat(2), "streams 2 and not 1"),
+                (whole.replace(",1,0.0-", ",-1,0.0-"), "streams 0"),
+                (whole.trim_end().rsplit_once(',').unwrap().0.to_owned(), "streams 0"),
                 (
                     whole.trim_end().rsplit_once(',').map(|(rest, _)| format!("{rest},fast")).unwrap(),
                     "no number as the rate",
@@ -339,12 +317,12 @@ mod tests {
             &Iperf,
             &datagrams(NetMode::Blast, 1),
             [
-                (String::new(), "0 streams and not 1"),
-                (recorded("iperf-2.1.8-udp-no-report.txt"), "0 streams and not 1"),
-                (whole.repeat(2), "2 streams and not 1"),
-                (other("167547456 Bytes  fast bits/sec   0.001 ms 169503/283326"), "0 streams and not 1"),
-                (other("167547456 Bytes  nan bits/sec   0.001 ms 169503/283326"), "0 streams and not 1"),
-                (other("167547456 Bytes  1343660868 bits/sec   0.001 ms 169503"), "0 streams and not 1"),
+                (String::new(), "streams 0 and not 1"),
+                (recorded("iperf-2.1.8-udp-no-report.txt"), "streams 0 and not 1"),
+                (whole.repeat(2), "streams 2 and not 1"),
+                (other("167547456 Bytes  fast bits/sec   0.001 ms 169503/283326"), "streams 0 and not 1"),
+                (other("167547456 Bytes  nan bits/sec   0.001 ms 169503/283326"), "streams 0 and not 1"),
+                (other("167547456 Bytes  1343660868 bits/sec   0.001 ms 169503"), "streams 0 and not 1"),
                 (other("0 Bytes  0 bits/sec   0.001 ms 283326/283326"), "an impossible"),
                 (other("0 Bytes  8 bits/sec   0.001 ms 0/0"), "an impossible"),
                 (other("83773728 Bytes  671830434 bits/sec   0.001 ms 169503/283326"), "contradicts itself"),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive};
+use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 
@@ -59,16 +59,12 @@ impl Adapter for Iperf3 {
 
     fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
         let params = streams(TOOL, experiment)?;
-        let reason = if params.protocol == Protocol::Tcp && params.block > LARGEST_BLOCK {
-            format!("its largest block is {LARGEST_BLOCK} B")
-        } else if params.zero_copy == Some(true) {
-            "its zero copy uses sendfile, ours does not".to_owned()
-        } else if params.threads > MOST_STREAMS {
-            format!("it has at most {MOST_STREAMS} streams")
-        } else {
-            return Ok(params);
-        };
-        Err(ToolError::not_comparable(TOOL, &reason))
+        let reasons = [
+            (params.protocol == Protocol::Tcp && params.block > LARGEST_BLOCK, "its largest block is 1 MiB"),
+            (params.zero_copy == Some(true), "its zero copy uses sendfile, ours does not"),
+            (params.threads > MOST_STREAMS, "it has at most 128 streams"),
+        ];
+        refuse_if(TOOL, &reasons).map(|()| params)
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -94,7 +90,7 @@ impl Adapter for Iperf3 {
         let report = json_report(TOOL, &output.stdout, output);
         // With `-J` it can report an error and exit with 0.
         if let Some(error) = report.as_ref().ok().and_then(|report| report["error"].as_str()) {
-            return Err(ToolError(format!("iperf3 says: {error}")));
+            return Err(ToolError(format!("iperf3 reports: {error}")));
         }
         output.succeeded(TOOL)?;
         let report = report?;
@@ -112,46 +108,42 @@ impl Adapter for Iperf3 {
         Reading::throughput(TOOL, rate, details)
     }
 
-    fn differences(params: &NetParams, version: &str, reading: &Reading) -> Vec<Reason> {
-        let (threads, mut reasons) = (params.threads, Vec::new());
-        if threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM) {
-            let says = format!("iperf3 {version} serves all {threads} streams from one thread on each side");
-            reasons.push(ONE_THREAD.says(says));
-        }
-        if params.protocol == Protocol::Udp && !offload(params, version) {
-            reasons.push(CALL_EACH.says(format!(
-                "iperf3 {version} makes a system call for each datagram, at either end, and leaves the receive buffer at \
-                 the system's default"
-            )));
-        }
-        let share = |key: &str| reading.detail(key).filter(|share| *share > CPU_BOUND);
+    fn differences(params: &NetParams, version: &str, reading: &Reading) -> Vec<Option<Reason>> {
+        let threads = params.threads;
+        let one_thread = threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM);
+        let call_each = format!(
+            "iperf3 {version} makes a system call for each datagram, at either end, and leaves the receive buffer at the \
+             system's default"
+        );
         let ends =
             [("sender", "sender_cpu"), ("receiver", "receiver_cpu"), ("client", "near_cpu"), ("server", "far_cpu")];
-        let busy = ends.into_iter().find_map(|(end, key)| share(key).map(|share| (end, 100.0 * share)));
-        let says =
-            |(end, share)| BUSY.says(format!("iperf3's {end} was bound by the CPU: busy {share:.0} % of the time"));
-        reasons.extend(busy.map(says));
-        if params.protocol == Protocol::Tcp {
-            reasons.push(UNPINNED.says("iperf3's threads move between the CPUs, ours are pinned"));
-        }
-        reasons
+        let busy = ends.into_iter().find_map(|(end, key)| {
+            let percent = 100.0 * reading.detail(key).filter(|share| *share > CPU_BOUND)?;
+            BUSY.says(format!("iperf3's {end} was bound by the CPU: busy {percent:.0} % of the time"))
+        });
+        let tcp = params.protocol == Protocol::Tcp;
+        vec![
+            ONE_THREAD.says_if(
+                one_thread,
+                format!("iperf3 {version} serves all {threads} streams from one thread on each side"),
+            ),
+            CALL_EACH.says_if(!tcp && !offload(params, version), call_each),
+            busy,
+            UNPINNED.says_if(tcp, "iperf3's threads move between the CPUs, ours are pinned"),
+        ]
     }
 }
 
 fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
     let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
     let reverse = u64::from(params.direction == Some(Direction::Down));
-    for (key, asked) in [
+    let settings = [
         ("num_streams", json!(params.threads)),
         ("blksize", json!(params.block)),
         ("protocol", json!(protocol)),
         ("reverse", json!(reverse)),
-    ] {
-        if test[key] != asked {
-            return Err(ToolError::other_setting(TOOL, key, &test[key], asked));
-        }
-    }
-    Ok(())
+    ];
+    settings.iter().try_for_each(|(key, asked)| ToolError::unless(test[key] == *asked, TOOL, key, &test[key], asked))
 }
 
 fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
@@ -202,14 +194,13 @@ fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
 fn details_of_datagrams(end: &Value) -> Result<Map<String, Value>, ToolError> {
     let missing = |key: &str| ToolError(format!("iperf3's report has no number '{key}'"));
     let sum = |key: &str| over_directions(end, "sum_received", key).ok_or_else(|| missing(key));
-    let (lost, datagrams) = (sum("lost_packets")?, sum("packets")?);
-    let loss = lost / positive(TOOL, "number of datagrams", datagrams)?;
-    let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
-    let reordered: f64 = streams.iter().filter_map(|stream| stream["udp"]["out_of_order"].as_f64()).sum();
+    let (lost, datagrams) = (sum("lost_packets")?, positive(TOOL, "number of datagrams", sum("packets")?)?);
+    let streams = end["streams"].as_array().into_iter().flatten();
+    let reordered: f64 = streams.filter_map(|stream| stream["udp"]["out_of_order"].as_f64()).sum();
     let mut details = details([
         ("lost", json!(lost)),
         ("datagrams", json!(datagrams)),
-        ("loss", json!(loss)),
+        ("loss", json!(lost / datagrams)),
         ("reordered", json!(reordered)),
     ]);
     let jitter = end["sum_received"]["jitter_ms"].as_f64();

@@ -9,7 +9,7 @@ use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol};
 
 use crate::invocation::{Invocation, ListensFor, Server, Target, bare_environment, command_line, distinct};
-use crate::output::ToolError;
+use crate::output::{ToolError, refuse_if};
 
 /// Seconds of an iperf or iperf3 run outside its measured time.
 const START_SECONDS: f64 = 0.2;
@@ -18,23 +18,19 @@ const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
 
 pub(super) fn loopback<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
     let params = experiment.net().ok_or_else(|| ToolError(format!("{tool} measures networks")))?;
-    if params.path != "loopback" {
-        return Err(ToolError::not_comparable(tool, "only the loopback interface is compared"));
-    }
-    Ok(params)
+    refuse_if(tool, &[(params.path != "loopback", "only the loopback interface is compared")]).map(|()| params)
 }
 
 /// The same for streams of bytes or datagrams.
 pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
     let params = loopback(tool, experiment)?;
-    let reason = match (params.protocol, params.mode) {
-        (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) if !DATAGRAMS.contains(&params.block) => {
-            format!("its datagrams are {} B to {} B", DATAGRAMS.start(), DATAGRAMS.end())
-        }
-        (Protocol::Tcp, NetMode::Stream) | (Protocol::Udp, NetMode::Blast | NetMode::NoDrop) => return Ok(params),
-        _ => "only streams are compared: stream over tcp, blast and no_drop over udp".to_owned(),
-    };
-    Err(ToolError::not_comparable(tool, &reason))
+    let udp = (params.protocol, matches!(params.mode, NetMode::Blast | NetMode::NoDrop)) == (Protocol::Udp, true);
+    let streams = udp || (params.protocol, params.mode) == (Protocol::Tcp, NetMode::Stream);
+    let reasons = [
+        (!streams, "only streams are compared: stream over tcp, blast and no_drop over udp"),
+        (udp && !DATAGRAMS.contains(&params.block), "its datagrams are 16 B to 65507 B"),
+    ];
+    refuse_if(tool, &reasons).map(|()| params)
 }
 
 /// The options for UDP: the offered load per stream and direction, or `unlimited`; nothing for TCP.

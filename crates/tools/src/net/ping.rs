@@ -10,7 +10,7 @@ use serde_json::json;
 use super::loopback;
 use crate::examples;
 use crate::invocation::{Invocation, Otherwise, Target, command_line};
-use crate::output::{Output, Reading, ToolError, details, number_in};
+use crate::output::{Output, Reading, ToolError, details, number_in, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ping;
@@ -37,10 +37,8 @@ static WHOLE: Rule = Rule::new(
 
 /// Below this, a microsecond is more than the 5 % that are worth explaining.
 const COARSE_BELOW: f64 = 20e-6;
-/// The shortest message with a time: its time stamp (`struct timeval`), from its manual.
-const SMALLEST_MESSAGE: u64 = 16;
-/// The longest echo request over IPv4: 65535 less 20 of IP and 8 of ICMP header.
-const LARGEST_MESSAGE: u64 = 65_507;
+/// From its time stamp (`struct timeval`, from its manual) to the longest echo request over IPv4: 65535 less 28 of headers.
+const MESSAGES: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// Milliseconds between requests: the minimum for users since 2022 (`MIN_USER_INTERVAL_MS`).
 const INTERVAL_MS: u64 = 2;
 /// The minimum in older versions.
@@ -63,18 +61,14 @@ impl Adapter for Ping {
 
     fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
         let params = loopback(TOOL, experiment)?;
-        let reason = if (params.protocol, params.mode) != (Protocol::Udp, NetMode::Pingpong) {
-            "only UDP ping-pongs are compared".to_owned()
-        } else if params.wait == Some(Wait::Spinning) {
-            "it sleeps until the answer arrives".to_owned()
-        } else if !(SMALLEST_MESSAGE..=LARGEST_MESSAGE).contains(&params.block) {
-            format!("its messages are {SMALLEST_MESSAGE} B to {LARGEST_MESSAGE} B")
-        } else if params.threads != 1 {
-            "it has one thread".to_owned()
-        } else {
-            return Ok(params);
-        };
-        Err(ToolError::not_comparable(TOOL, &reason))
+        let udp = (params.protocol, params.mode) == (Protocol::Udp, NetMode::Pingpong);
+        let reasons = [
+            (!udp, "only UDP ping-pongs are compared"),
+            (params.wait == Some(Wait::Spinning), "it sleeps until the answer arrives"),
+            (!MESSAGES.contains(&params.block), "its messages are 16 B to 65507 B"),
+            (params.threads != 1, "it has one thread"),
+        ];
+        refuse_if(TOOL, &reasons).map(|()| params)
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
@@ -91,14 +85,13 @@ impl Adapter for Ping {
     }
 
     fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+        let counts = counts(&output.stdout);
         // It exits with 1 if answers are missing, which its counts show.
-        if output.status != Some(1) {
+        if output.status != Some(1) || counts.is_none() {
             output.succeeded(TOOL)?;
         }
-        let Some((sent, received)) = counts(&output.stdout) else {
-            output.succeeded(TOOL)?;
-            return Err(ToolError(format!("ping printed no count: {}", output.complaint())));
-        };
+        let (sent, received) =
+            counts.ok_or_else(|| ToolError(format!("ping printed no count: {}", output.complaint())))?;
         // An echo has 8 more bytes of ICMP header.
         let echo = format!("{} bytes from ", params.block + 8);
         let mut times: Vec<f64> =
@@ -120,15 +113,12 @@ impl Adapter for Ping {
         Reading::latency(TOOL, percentile(&times, 0.5), details)
     }
 
-    fn differences(_params: &NetParams, _version: &str, reading: &Reading) -> Vec<Reason> {
-        let mut reasons = vec![
+    fn differences(_params: &NetParams, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
+        vec![
             KERNEL.says("the kernel answers ping, so no process has to wake up on the server"),
             RARE.says("ping sends a request every few milliseconds, and the CPUs sleep in between"),
-        ];
-        if reading.value < COARSE_BELOW {
-            reasons.push(WHOLE.says("ping reports whole microseconds"));
-        }
-        reasons
+            WHOLE.says_if(reading.value < COARSE_BELOW, "ping reports whole microseconds"),
+        ]
     }
 }
 
