@@ -10,7 +10,7 @@ use sys::team::{Broken, Gate};
 use sys::usage::ThreadUsage;
 
 use super::flow_record::FlowRecord;
-use super::observe::{Nodes, Watched};
+use super::observe::Nodes;
 use super::record::JobRecord;
 use super::record::{self, Record};
 use crate::engines::{Engine, Profile, Trouble};
@@ -43,31 +43,6 @@ pub(super) struct RunContext<'a> {
     nodes: Option<Nodes>,
 }
 
-#[derive(Default)]
-pub(super) struct ThreadReport {
-    pub(super) setup_seconds: f64,
-    pub(super) warm_up_seconds: f64,
-    pub(super) warm_up_change: Option<f64>,
-    pub(super) timed_seconds: f64,
-    pub(super) gap_seconds: f64,
-    pub(super) used: ThreadUsage,
-    pub(super) ops_per_cycle: Vec<f64>,
-    pub(super) clock_disagreement: Vec<f64>,
-    pub(super) cycle_counter: bool,
-    pub(super) paced_clock: bool,
-    pub(super) pages_obtained: Option<f64>,
-    pub(super) order_seconds: Option<f64>,
-    pub(super) c_library: Option<String>,
-    /// Maximum spread of the threads' starts, from the first thread.
-    pub(super) start_spread_seconds: Option<f64>,
-    pub(super) migrated: bool,
-    pub(super) remote_pages: Option<f64>,
-    pub(super) watched: Option<Watched>,
-    pub(super) of_flow: Option<Box<Observations>>,
-    /// From a job; the first thread reports for all.
-    pub(super) of_job: Option<Box<Observations>>,
-}
-
 /// Why a thread ended early; `None`: another thread failed.
 pub(super) type EarlyEnd = Option<Trouble>;
 
@@ -95,6 +70,20 @@ impl<'a> RunContext<'a> {
             jobs: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
             nodes: Nodes::of(&task.cpus, |of_threads| engine.placement(task, of_threads).homes),
+        }
+    }
+
+    /// A thread's observations with its counters of the timed part, and whether it is where it was pinned.
+    pub(super) fn counted(&self, thread: usize, used: ThreadUsage, seconds: f64, seen: Observations) -> Observations {
+        let share = (!seen.waiting && seconds > 0.0).then(|| used.cpu_seconds / seconds);
+        Observations {
+            timed_seconds: seconds,
+            cpu_seconds: used.cpu_seconds,
+            least_cpu_share: share,
+            involuntary_switches: used.involuntary_switches,
+            page_faults: used.page_faults,
+            migrated_threads: u32::from(!sys::affinity::is_pinned_to(self.task.cpus[thread])),
+            ..seen
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The flow keeps itself busy and counts what ends in the window. The core's clock is not measured.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::sample::Sample;
 use model::wire::{Message, Observations};
@@ -10,10 +10,11 @@ use sys::clock::monotonic_raw_seconds;
 use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
-use super::context::{EarlyEnd, HEARING, RunContext, ThreadReport, another_failed, lock};
-use super::flow_record::{FlowRecord, combine, merged, started};
+use super::context::{EarlyEnd, HEARING, RunContext, another_failed, lock};
+use super::flow_record::{FlowRecord, combine, merged};
 use super::observe::Observer;
 use super::pacing::{Extent, Steadiness};
+use super::record::sample_from;
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
 
 /// Length of a warm-up slice: some hundred operations of 1 ms.
@@ -53,10 +54,9 @@ pub(super) fn run(
     gate: &Gate,
     mut flow: Box<dyn Flow>,
     began: f64,
-) -> Result<ThreadReport, EarlyEnd> {
-    let first = thread == 0;
+) -> Result<Observations, EarlyEnd> {
     let (tally, used) = (Tally::new(&context.timer), ThreadUsage::default());
-    let mut worked = Worked { first, tally, used, seconds: 0.0, next: NextWindow::Any };
+    let mut worked = Worked { first: thread == 0, tally, used, seconds: 0.0, next: NextWindow::Any };
     let setup_seconds = monotonic_raw_seconds() - began;
     let (warm_up_seconds, warm_up_change) = warm_up(context, thread, gate, flow.as_mut(), &mut worked)?;
     worked.next = NextWindow::FirstSample;
@@ -83,20 +83,11 @@ pub(super) fn run(
             gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         }
     }
-    let migrated = !sys::affinity::is_pinned_to(context.task.cpus[thread]);
-    let mut seen = Observations::default();
+    let watched = observer.map(Observer::end).unwrap_or_default();
+    let seen = Observations { setup_seconds, warm_up_seconds, warm_up_change, waiting: true, ..watched };
+    let mut seen = context.counted(thread, worked.used, worked.seconds, seen);
     flow.conclude(&mut seen);
-    Ok(ThreadReport {
-        migrated,
-        setup_seconds,
-        warm_up_seconds,
-        warm_up_change,
-        timed_seconds: worked.seconds,
-        used: worked.used,
-        watched: observer.map(Observer::end),
-        of_flow: Some(Box::new(seen)),
-        ..ThreadReport::default()
-    })
+    Ok(seen)
 }
 
 /// Takes one sample, whose records the first thread reports. A window in which a thread completed nothing is retried with a
@@ -114,14 +105,15 @@ fn take_sample(
     let mut seconds = context.task.sample_seconds;
     if drains && !context.task.until_steady {
         // Rounds that are compared must be equally long.
-        let drained = drained_seconds(context);
-        let for_bursts = (BURSTS * turn_seconds(context)).min(LONGEST_FOR_BURSTS_SECONDS);
+        let drained = longest(&context.drained_microseconds);
+        let for_bursts = (BURSTS * longest(&context.turn_microseconds)).min(LONGEST_FOR_BURSTS_SECONDS);
         seconds = seconds.max(for_bursts).max(drained.min(LONGEST_DRAINED_SECONDS));
     }
     loop {
         let extent = context.task.exact_work.map_or(Extent::Seconds(seconds), Extent::Work);
         // Requests start together, so windows at the same offset would cut their bursts at the same place.
-        let phase = if drains { turn_seconds(context).min(SLICE_SECONDS) * (sample * SPREADING).fract() } else { 0.0 };
+        let turn = longest(&context.turn_microseconds).min(SLICE_SECONDS);
+        let phase = if drains { turn * (sample * SPREADING).fract() } else { 0.0 };
         let window = work(context, gate, flow, worked, (extent, phase))?;
         lock(&context.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
@@ -129,7 +121,7 @@ fn take_sample(
         // A late sample gets one more window: by now the latency is known.
         let waited_enough = if drains { was_late } else { seconds >= LONGEST_EMPTY_SECONDS };
         was_late = context.late.load(Ordering::Acquire);
-        let drained = drained_seconds(context);
+        let drained = longest(&context.drained_microseconds);
         // Records change only after every thread has looked.
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if !is_idle || waited_enough {
@@ -144,19 +136,13 @@ fn is_idle<'a>(records: impl Iterator<Item = &'a FlowRecord>, drains: bool) -> b
     if drains { idle.all(|idle| idle) } else { idle.any(|idle| idle) }
 }
 
-fn drained_seconds(context: &RunContext) -> f64 {
-    context.drained_microseconds.load(Ordering::Acquire) as f64 * 1e-6
+fn longest(microseconds: &AtomicU64) -> f64 {
+    microseconds.load(Ordering::Acquire) as f64 * 1e-6
 }
 
-/// Turnover time of the requests in flight: the longest median latency of a window.
-fn turn_seconds(context: &RunContext) -> f64 {
-    context.turn_microseconds.load(Ordering::Acquire) as f64 * 1e-6
-}
-
-fn note_turn(context: &RunContext, tally: &Tally) {
-    let turn = tally.durations.quantile(0.5).unwrap_or(0.0);
+fn note_longest(microseconds: &AtomicU64, seconds: f64) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
-    context.turn_microseconds.fetch_max((turn * 1e6) as u64, Ordering::AcqRel);
+    microseconds.fetch_max((seconds * 1e6) as u64, Ordering::AcqRel);
 }
 
 fn work(
@@ -179,10 +165,13 @@ fn work(
     let (usage, start) = (ThreadUsage::now(), context.timer.now());
     flow.run(&context.timer, window, &mut worked.tally).map_err(failed)?;
     worked.used = worked.used.plus(ThreadUsage::now().since(usage));
-    worked.seconds += context.timer.seconds(start, context.timer.now());
-    note_drained(context, window, context.timer.now());
+    let now = context.timer.now();
+    worked.seconds += context.timer.seconds(start, now);
+    if window.end != Window::NO_END {
+        note_longest(&context.drained_microseconds, context.timer.seconds(window.end, now.max(window.end)));
+    }
     if flow.profile().drains {
-        note_turn(context, &worked.tally);
+        note_longest(&context.turn_microseconds, worked.tally.durations.quantile(0.5).unwrap_or(0.0));
     }
     let verified = flow.verify().map_err(failed)?;
     if worked.first {
@@ -192,14 +181,6 @@ fn work(
         }
     }
     Ok(worked.tally.window())
-}
-
-fn note_drained(context: &RunContext, window: Window, now: u64) {
-    if window.end != Window::NO_END {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
-        let drained = (context.timer.seconds(window.end, now.max(window.end)) * 1e6) as u64;
-        context.drained_microseconds.fetch_max(drained, Ordering::AcqRel);
-    }
 }
 
 /// Warms up all threads until every rate is steady or the time is up. Returns the seconds and the last relative change.
@@ -229,9 +210,9 @@ fn warm_up(
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         slices += 1;
         // Draining is warm-up, too, and equal for all threads.
-        passed += slice + if flow.profile().drains { drained_seconds(context) } else { 0.0 };
+        passed += slice + if flow.profile().drains { longest(&context.drained_microseconds) } else { 0.0 };
     }
-    Ok((passed, steadiness.change()))
+    Ok((passed, steadiness.change))
 }
 
 /// Operations of all threads in a slice: their sum settles, their distribution over threads does not.
@@ -246,21 +227,10 @@ fn of_all(context: &RunContext, gate: &Gate, slice: usize, operations: u64) -> R
 
 fn send_sample(context: &RunContext, profile: FlowProfile) -> Result<Option<f64>, EarlyEnd> {
     let records: Vec<FlowRecord> = lock(&context.flows).iter_mut().filter_map(Option::take).collect();
-    let start = started(&context.timer, &records, context.task.run_began);
+    let begin = records.first().map_or(0, |record| record.window.begin);
     let above_goal = records.iter().any(|record| record.tally.carried.above_goal);
-    let template = Sample {
-        value: 0.0,
-        work: None,
-        seconds: 0.0,
-        start,
-        launch: context.task.launch,
-        block: context.task.block,
-        session: context.task.session,
-        clock_hz: None,
-        stolen_seconds: None,
-        per_thread: Vec::new(),
-        flags: above_goal.then(|| ABOVE_GOAL.to_owned()).into_iter().collect(),
-    };
+    let flags = above_goal.then(|| ABOVE_GOAL.to_owned()).into_iter().collect();
+    let template = Sample { flags, ..sample_from(context.task, &context.timer, context.timer.seconds(0, begin)) };
     let durations = merged(&records);
     if is_idle(records.iter(), profile.drains) {
         let seconds = records.iter().map(|record| context.timer.seconds(record.window.begin, record.window.end));

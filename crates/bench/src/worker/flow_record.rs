@@ -2,7 +2,7 @@
 
 use model::sample::{Sample, ThreadShare};
 use model::wire::MetricSample;
-use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::clock::Timer;
 
 use crate::engines::{Carried, FlowMetric, FlowProfile, Tally, Window};
 use crate::histogram::Histogram;
@@ -15,17 +15,8 @@ pub(super) struct FlowRecord {
 
 pub(super) fn merged(records: &[FlowRecord]) -> Histogram {
     let mut all = Histogram::new();
-    for record in records {
-        all.add(&record.tally.durations);
-    }
+    records.iter().for_each(|record| all.add(&record.tally.durations));
     all
-}
-
-/// Start of the window in seconds since the run began.
-pub(super) fn started(timer: &Timer, records: &[FlowRecord], run_began: f64) -> f64 {
-    let begin = records.first().map_or(0, |record| record.window.begin);
-    // The clocks' zeros differ; the distance from now is the same by both.
-    (monotonic_raw_seconds() - run_began - timer.seconds(begin, timer.now())).max(0.0)
 }
 
 /// The metrics of a sample, over the threads' common window, which ends with the last thread.
@@ -42,19 +33,16 @@ pub(super) fn combine(
         let per_thread: Vec<ThreadShare> = taking_part.map(|record| share_of(*kind, record, timer)).collect();
         let work: f64 = per_thread.iter().map(|share| share.work).sum();
         let seconds = per_thread.iter().map(|share| share.seconds).fold(0.0, f64::max);
-        let value = match kind {
-            FlowMetric::Latency => durations.quantile(0.5)?,
-            FlowMetric::LatencyOf(together) => durations.quantile(0.5)? / f64::from(*together),
-            kind => match carried(*kind, records) {
-                Carrying::Value(value) => {
-                    // What is not a rate has no work to divide among threads.
-                    let sample = Sample { value: value?, work: None, seconds, ..template.clone() };
-                    return Some(MetricSample { name, unit, better, sample });
-                }
-                Carrying::Rate => work / seconds,
-            },
+        let sample = |value| Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
+        let sample = match kind {
+            FlowMetric::Latency => sample(durations.quantile(0.5)?),
+            FlowMetric::LatencyOf(together) => sample(durations.quantile(0.5)? / f64::from(*together)),
+            FlowMetric::Bytes | FlowMetric::Requests | FlowMetric::RoundTrips | FlowMetric::Up | FlowMetric::Down => {
+                sample(work / seconds)
+            }
+            // What is not a rate has no work to divide among threads.
+            kind => Sample { value: carried(*kind, records)?, seconds, ..template.clone() },
         };
-        let sample = Sample { value, work: Some(work), seconds, per_thread, ..template.clone() };
         Some(MetricSample { name, unit, better, sample })
     };
     profile.metrics.iter().filter_map(of).collect()
@@ -86,18 +74,13 @@ fn share_of(kind: FlowMetric, record: &FlowRecord, timer: &Timer) -> ThreadShare
     ThreadShare { work, seconds: timer.seconds(record.window.begin, record.window.end), clock_hz: None }
 }
 
-enum Carrying {
-    Rate,
-    Value(Option<f64>),
-}
-
 /// Shares are of all threads' datagrams together; jitter is the maximum.
-fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
+fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Option<f64> {
     let all = || records.iter().map(|record| &record.tally.carried);
     let sum = |of: fn(&Carried) -> u64| all().map(of).sum::<u64>() as f64;
     let share = |part: f64, of: f64| Some(part / of).filter(|share| share.is_finite());
     let came = || sum(|one| one.datagrams_came);
-    Carrying::Value(match kind {
+    match kind {
         FlowMetric::CpuCost => {
             let bytes = records.iter().map(|record| record.tally.bytes).sum::<u64>() as f64;
             let seconds = all().map(|one| one.cpu_seconds).sum::<Option<f64>>();
@@ -111,8 +94,8 @@ fn carried(kind: FlowMetric, records: &[FlowRecord]) -> Carrying {
         FlowMetric::Duplicates => share(sum(|one| one.duplicates), came()),
         FlowMetric::Reordered => share(sum(|one| one.reordered), came()),
         FlowMetric::Jitter => all().filter_map(|one| one.jitter_seconds).reduce(f64::max),
-        _ => return Carrying::Rate,
-    })
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -9,9 +9,7 @@ use sys::team::{Gate, spin_until};
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look};
-use super::context::{
-    EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages,
-};
+use super::context::{EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, another_failed, lock, remote_pages};
 use super::observe::Observer;
 use super::paced::begin;
 use super::pacing::{Extent, Pacer};
@@ -39,7 +37,7 @@ pub(super) fn run(
     gate: &Gate,
     mut parts: Parts,
     began: f64,
-) -> Result<ThreadReport, EarlyEnd> {
+) -> Result<Observations, EarlyEnd> {
     let probe = ClockProbe::new(context.timer, context.task.imul_cycles);
     let profile = parts.bound.profile();
     let mut pacer = Pacer::new(context.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
@@ -57,21 +55,16 @@ pub(super) fn run(
             std::thread::sleep(HEARING);
         }
     }
-    let watched = observer.map(Observer::end);
-    let mut seen = Observations::default();
+    let Observations { watched_seconds, steal_seconds, throttled_seconds, .. } =
+        observer.map(Observer::end).unwrap_or_default();
+    let begun = Observations { watched_seconds, steal_seconds, throttled_seconds, ..begun };
+    let mut seen = work.pacer.report(begun);
+    // The first thread reports for all.
     if thread == 0 {
         work.parts.job.conclude(&samples, &mut seen);
     }
-    Ok(ThreadReport {
-        migrated: !sys::affinity::is_pinned_to(context.task.cpus[thread]),
-        remote_pages: remote_pages(context, thread, gate)?,
-        timed_seconds,
-        used: work.used,
-        pages_obtained: seen.pages_obtained,
-        watched,
-        of_job: Some(Box::new(seen)),
-        ..work.pacer.report(begun)
-    })
+    seen.remote_pages = remote_pages(context, thread, gate)?;
+    Ok(context.counted(thread, work.used, timed_seconds, seen))
 }
 
 struct Work {
@@ -154,7 +147,7 @@ fn send_sample(
     let most = |of: fn(&JobRecord) -> f64| records.iter().map(of).fold(0.0, f64::max);
     Ok(BackgroundJob {
         bound_rate: rate.first().map_or(0.0, |headline| headline.sample.value),
-        bound_clock_hz: record::mean(bounds.iter().map(Record::clock_hz)),
+        bound_clock_hz: record::mean(bounds.iter().map(|bound| bound.clock_hz)),
         prepare_seconds: most(|record| record.prepare_seconds),
         verify_seconds: most(|record| record.verify_seconds),
     })
@@ -177,7 +170,7 @@ mod tests {
         fn listening(&mut self, _: &str) {}
     }
 
-    fn run_job(task: &Task) -> (Vec<Message>, Result<Vec<ThreadReport>, String>) {
+    fn run_job(task: &Task) -> (Vec<Message>, Result<Vec<Observations>, String>) {
         let engine = engines::engine_of(task.experiment.area).unwrap();
         let mut output = Vec::new();
         let context = RunContext::new(task, engine, Timer::system(), &mut output);
@@ -218,7 +211,7 @@ mod tests {
                 assert!((0.0..16.0).contains(&residual.sample.value) && residual.sample.value > 0.0);
                 assert!(raw.sample.value > 0.0 && raw.sample.value < 1e-9 && clock.sample.value > 1e6);
             }
-            let seen = reports[0].of_job.as_ref().and_then(|seen| seen.linpack.clone()).unwrap();
+            let seen = reports[0].linpack.clone().unwrap();
             // Threads that share a CPU may have no time in common.
             assert!(threads > 1 || seen.fma_flop_per_second.is_some_and(|rate| rate > 0.0));
             assert!(seen.fma_clock_hz.is_some_and(|hz| hz > 1e6));
@@ -256,7 +249,7 @@ mod tests {
         for report in reports.unwrap() {
             // Our own threads slept. One that starts late misses some CPU time.
             let least = samples as f64 * LIBRARY_CPU_SECONDS / 2.0;
-            assert!(report.used.cpu_seconds >= least, "{} s of {least} s", report.used.cpu_seconds);
+            assert!(report.cpu_seconds >= least, "{} s of {least} s", report.cpu_seconds);
         }
     }
 

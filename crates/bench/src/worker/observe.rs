@@ -1,42 +1,34 @@
 //! Kernel counters while samples are taken (steal, throttling), and memory nodes of the buffers. Never in a timed part.
 
 use machine::Sysroot;
+use model::wire::Observations;
 use sys::clock::monotonic_raw_seconds;
 
 #[derive(Debug)]
 pub(super) struct Observer {
-    sysroot: Sysroot,
     cpus: Vec<u32>,
     began: f64,
     steal_seconds: Option<f64>,
     throttled_seconds: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Watched {
-    pub(super) seconds: f64,
-    pub(super) steal_seconds: Option<f64>,
-    pub(super) throttled_seconds: Option<f64>,
-}
-
 impl Observer {
     pub(super) fn begin(cpus: &[u32]) -> Self {
-        let sysroot = Sysroot::host();
         Self {
             began: monotonic_raw_seconds(),
-            steal_seconds: machine::steal_seconds(&sysroot, Some(cpus)),
-            throttled_seconds: machine::throttled_seconds(&sysroot),
+            steal_seconds: machine::steal_seconds(&Sysroot::host(), Some(cpus)),
+            throttled_seconds: machine::throttled_seconds(&Sysroot::host()),
             cpus: cpus.to_vec(),
-            sysroot,
         }
     }
 
-    pub(super) fn end(self) -> Watched {
+    pub(super) fn end(self) -> Observations {
         let added = |before: Option<f64>, now: Option<f64>| Some((now? - before?).max(0.0));
-        Watched {
-            seconds: monotonic_raw_seconds() - self.began,
-            steal_seconds: added(self.steal_seconds, machine::steal_seconds(&self.sysroot, Some(&self.cpus))),
-            throttled_seconds: added(self.throttled_seconds, machine::throttled_seconds(&self.sysroot)),
+        Observations {
+            watched_seconds: monotonic_raw_seconds() - self.began,
+            steal_seconds: added(self.steal_seconds, machine::steal_seconds(&Sysroot::host(), Some(&self.cpus))),
+            throttled_seconds: added(self.throttled_seconds, machine::throttled_seconds(&Sysroot::host())),
+            ..Observations::default()
         }
     }
 }

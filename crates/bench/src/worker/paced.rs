@@ -2,18 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use model::wire::Message;
+use model::wire::{Message, Observations};
 use sys::clock::monotonic_raw_seconds;
 use sys::cycles::CycleCounter;
 use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::ClockProbe;
-use super::context::{
-    EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, ThreadReport, another_failed, lock, remote_pages,
-};
+use super::context::{EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, another_failed, lock, remote_pages};
 use super::observe::Observer;
-use super::pacing::{Extent, Pacer, Steadiness};
+use super::pacing::{Extent, Pacer, STEADY, Steadiness};
 use crate::engines::{Trial, Trouble};
 
 pub(super) fn run(
@@ -22,7 +20,7 @@ pub(super) fn run(
     gate: &Gate,
     mut trial: Box<dyn Trial>,
     began: f64,
-) -> Result<ThreadReport, EarlyEnd> {
+) -> Result<Observations, EarlyEnd> {
     let failed = |reason| Some(Trouble::Failed(reason));
     let profile = trial.profile();
     let probe = ClockProbe::new(context.timer, context.task.imul_cycles);
@@ -40,7 +38,7 @@ pub(super) fn run(
         let (record, used_here) = pacer.sample(trial.as_mut(), start).map_err(failed)?;
         used = used.plus(used_here);
         timed_seconds += record.elapsed_seconds();
-        gap_seconds += record.gap_seconds();
+        gap_seconds += record.gap_seconds;
         lock(&context.records)[thread] = Some(record);
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
@@ -49,21 +47,22 @@ pub(super) fn run(
             std::thread::sleep(HEARING);
         }
     }
-    let watched = observer.map(Observer::end);
+    let Observations { watched_seconds, steal_seconds, throttled_seconds, .. } =
+        observer.map(Observer::end).unwrap_or_default();
     let means = trial.means();
-    Ok(ThreadReport {
-        migrated: !sys::affinity::is_pinned_to(context.task.cpus[thread]),
+    let seen = Observations {
         remote_pages: remote_pages(context, thread, gate)?,
-        timed_seconds,
         gap_seconds,
-        used,
         pages_obtained: means.pages_obtained,
         order_seconds: means.order_seconds,
         c_library: means.c_library,
         start_spread_seconds,
-        watched,
+        watched_seconds,
+        steal_seconds,
+        throttled_seconds,
         ..pacer.report(begun)
-    })
+    };
+    Ok(context.counted(thread, used, timed_seconds, seen))
 }
 
 /// Sizes the chunks and warms up; reports set-up and warm-up.
@@ -74,7 +73,7 @@ pub(super) fn begin(
     pacer: &mut Pacer,
     trial: &mut dyn Trial,
     began: f64,
-) -> Result<ThreadReport, EarlyEnd> {
+) -> Result<Observations, EarlyEnd> {
     let failed = |reason| Some(Trouble::Failed(reason));
     pacer.calibrate(trial).map_err(failed)?;
     let setup_seconds = monotonic_raw_seconds() - began;
@@ -83,7 +82,7 @@ pub(super) fn begin(
     if thread == 0 {
         context.send(&Message::Ready)?;
     }
-    Ok(ThreadReport { setup_seconds, warm_up_seconds, warm_up_change, ..ThreadReport::default() })
+    Ok(Observations { setup_seconds, warm_up_seconds, warm_up_change, ..Observations::default() })
 }
 
 /// Warms up all threads in slices until every rate is steady or the time is up. Returns the seconds and the last change.
@@ -95,7 +94,7 @@ fn warm_up(
     trial: &mut dyn Trial,
 ) -> Result<(f64, Option<f64>), EarlyEnd> {
     let [least, most] = context.task.warm_up_seconds;
-    let mut steadiness = Steadiness::default();
+    let mut steadiness = Steadiness::within(STEADY);
     let mut first = None;
     loop {
         let start = gate.meet(&context.timer, START_DELAY_SECONDS).map_err(another_failed)?;
@@ -103,7 +102,7 @@ fn warm_up(
         // Between two meetings all threads see the same answers, so they leave together.
         let all_steady = context.steady.iter().all(|steady| steady.load(Ordering::Acquire));
         if passed >= most || passed >= least && all_steady {
-            return Ok((passed, steadiness.change()));
+            return Ok((passed, steadiness.change));
         }
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         let rate = pacer.slice(trial, context.timer.now()).map_err(|reason| Some(Trouble::Failed(reason)))?;

@@ -3,13 +3,13 @@
 //! The loop allocates nothing, takes no lock and makes no system call of its own. Time lost in a long chunk stays in the time
 //! that the work is divided by.
 
+use model::wire::{CYCLE_COUNTER, Observations};
 use sys::clock::Timer;
 use sys::cycles::CycleCounter;
 use sys::team::spin_until;
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look, PacedLoop};
-use super::context::ThreadReport;
 use super::record::{Burst, Pause, Record};
 use crate::engines::{Measure, Profile, Trial};
 
@@ -28,7 +28,9 @@ const LOADING: u64 = 4;
 const CALIBRATION_TRIES: u32 = 4;
 const SLICE_SECONDS: f64 = 10e-3;
 /// Slices that differ by at most this are steady.
-const STEADY: f64 = 0.01;
+pub(super) const STEADY: f64 = 0.01;
+/// The clock's source without counter and paced loop.
+pub(super) const CHAINS: &str = "chains";
 
 /// A thread's share of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,11 +88,7 @@ fn touched<T: Clone + Default>(count: usize) -> Vec<T> {
 
 impl Buffers {
     fn for_seconds(seconds: f64) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a sample is at most some minutes long"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sample is some minutes at most")]
         Self::for_chunks((4.0 * seconds / CHUNK_SECONDS) as usize)
     }
 
@@ -155,11 +153,7 @@ impl Pacer {
             iterations *= 2;
         };
         let per_iteration = (seconds / iterations as f64).max(1e-12);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "positive, and bounded by the limit next to it"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and bounded below")]
         let whole = |count: f64| (count.round().max(1.0)) as u64;
         self.chunk_iterations = whole(CHUNK_SECONDS / per_iteration).min(most);
         if let Extent::Work(work) = self.sample {
@@ -218,14 +212,8 @@ impl Pacer {
         let between = self.buffers.pauses.iter().map(|pause| pause.look);
         let looks: Vec<Look> = std::iter::once(first_look).chain(between).chain(std::iter::once(last_look)).collect();
         let work_per_chunk = self.chunk_iterations as f64 * self.profile.work_per_iteration;
-        let record = Record::new(
-            &self.timer,
-            work_per_chunk,
-            &self.buffers.stamps,
-            &self.buffers.bursts,
-            &self.buffers.pauses,
-            &looks,
-        );
+        let Buffers { stamps, bursts, pauses } = &self.buffers;
+        let record = Record::new(&self.timer, work_per_chunk, stamps, bursts, pauses, &looks);
         Ok((record, looks, used))
     }
 
@@ -313,7 +301,7 @@ impl Pacer {
         if !self.profile.clock_between_bursts || matches!(self.profile.measure, Measure::Latency | Measure::Loaded) {
             return;
         }
-        for (index, burst) in record.bursts().enumerate() {
+        for (index, burst) in record.bursts.iter().enumerate() {
             let between = looks.get(index..index + 2).map(|pair| clock_between(pair[0], pair[1]));
             let cycles = burst.cycles.or(between.map(|hz| burst.seconds * hz));
             if let Some(cycles) = cycles.filter(|cycles| burst.seconds >= COUNTED_BURST_SECONDS && *cycles > 0.0) {
@@ -323,15 +311,13 @@ impl Pacer {
     }
 
     /// The report with what the pacer observed.
-    pub(super) fn report(self, begun: ThreadReport) -> ThreadReport {
-        ThreadReport {
-            ops_per_cycle: self.ops_per_cycle,
-            clock_disagreement: self.clock_disagreement,
-            cycle_counter: self.counter.is_some() && self.profile.clock_between_bursts,
-            // Most looks were under load.
-            paced_clock: 2 * self.paced_looks > self.looks,
-            ..begun
-        }
+    pub(super) fn report(self, begun: Observations) -> Observations {
+        let counted = self.counter.is_some() && self.profile.clock_between_bursts;
+        // Most looks were under load.
+        let chains = if 2 * self.paced_looks > self.looks { "paced" } else { CHAINS };
+        let clock_source = if counted { CYCLE_COUNTER } else { chains }.to_owned();
+        let Self { ops_per_cycle, clock_disagreement, .. } = self;
+        Observations { ops_per_cycle, clock_disagreement, clock_source, ..begun }
     }
 }
 
@@ -347,14 +333,8 @@ fn clock_between(before: Look, after: Look) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steadiness {
     last: Option<f64>,
-    change: Option<f64>,
+    pub(super) change: Option<f64>,
     within: f64,
-}
-
-impl Default for Steadiness {
-    fn default() -> Self {
-        Self::within(STEADY)
-    }
 }
 
 impl Steadiness {
@@ -366,10 +346,6 @@ impl Steadiness {
         let before = self.last.replace(rate);
         self.change = before.map(|before| (rate - before).abs() / rate.max(before).max(f64::MIN_POSITIVE));
         self.change.is_some_and(|change| change <= self.within)
-    }
-
-    pub(super) fn change(&self) -> Option<f64> {
-        self.change
     }
 }
 
@@ -423,10 +399,8 @@ mod tests {
 
     #[test]
     fn steady_means_two_slices_that_agree() {
-        let mut steadiness = Steadiness::default();
-        assert!(!steadiness.settled_with(100.0));
-        assert!(!steadiness.settled_with(120.0));
-        assert!(steadiness.settled_with(120.5));
-        assert!(steadiness.change().is_some_and(|change| change < 0.01));
+        let mut steadiness = Steadiness::within(0.01);
+        assert_eq!([100.0, 120.0, 120.5].map(|rate| steadiness.settled_with(rate)), [false, false, true]);
+        assert!(steadiness.change.is_some_and(|change| change < 0.01));
     }
 }

@@ -52,11 +52,11 @@ struct Stretch {
 pub(super) struct Record {
     work_per_chunk: f64,
     chunks: Vec<Stretch>,
-    bursts: Vec<BurstSum>,
+    pub(super) bursts: Vec<BurstSum>,
     /// Our own pauses at their expected length; the excess is lost time.
     pauses: Vec<Stretch>,
-    clock_hz: f64,
-    gap_seconds: f64,
+    pub(super) clock_hz: f64,
+    pub(super) gap_seconds: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -125,18 +125,6 @@ impl Record {
         self.end() - self.begin()
     }
 
-    pub(super) fn gap_seconds(&self) -> f64 {
-        self.gap_seconds
-    }
-
-    pub(super) fn clock_hz(&self) -> f64 {
-        self.clock_hz
-    }
-
-    pub(super) fn bursts(&self) -> impl Iterator<Item = BurstSum> {
-        self.bursts.iter().copied()
-    }
-
     /// Work and seconds inside a window: straddling chunks count in proportion, our own pauses not at all.
     fn inside(&self, window: Stretch) -> ThreadShare {
         let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
@@ -152,11 +140,8 @@ impl Record {
 
     /// Work and its chunks' seconds, for a latency.
     fn busy(&self) -> ThreadShare {
-        ThreadShare {
-            work: self.work(),
-            seconds: self.chunks.iter().map(Stretch::seconds).sum(),
-            clock_hz: Some(self.clock_hz),
-        }
+        let seconds = self.chunks.iter().map(Stretch::seconds).sum();
+        ThreadShare { work: self.work(), seconds, clock_hz: Some(self.clock_hz) }
     }
 }
 
@@ -232,6 +217,14 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     stats::summarise(&values.collect::<Vec<_>>()).map_or(0.0, |summary| summary.median)
 }
 
+/// A sample of this process run that began at `begin` in seconds of the timer, without its values.
+pub(super) fn sample_from(task: &Task, timer: &Timer, begin: f64) -> Sample {
+    // The clocks' zeros differ; the distance from now is the same by both.
+    let ago = timer.seconds(0, timer.now()) - begin;
+    let start = (monotonic_raw_seconds() - task.run_began - ago).max(0.0);
+    Sample { start, launch: task.launch, block: task.block, session: task.session, ..Sample::default() }
+}
+
 pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
     let window = counted_window(records);
     let whole = task.exact_work.is_some();
@@ -246,22 +239,15 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         measure => headline(measure, &per_thread),
     };
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
-    let stolen_seconds = mean(records.iter().map(Record::gap_seconds));
-    // The clocks' zeros differ; the distance from now is the same by both.
-    let ago = timer.seconds(0, timer.now()) - window.begin;
     let (name, unit, better) = profile.measure.metric();
     let sample = Sample {
         value,
         work: Some(work),
         seconds,
-        start: (sys::clock::monotonic_raw_seconds() - task.run_began - ago).max(0.0),
-        launch: task.launch,
-        block: task.block,
-        session: task.session,
         clock_hz: Some(clock_hz),
-        stolen_seconds: Some(stolen_seconds),
+        stolen_seconds: Some(mean(records.iter().map(|record| record.gap_seconds))),
         per_thread,
-        flags: Vec::new(),
+        ..sample_from(task, timer, window.begin)
     };
     let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
     let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
@@ -273,14 +259,9 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
 fn counted_window(records: &[Record]) -> Stretch {
     let ends = |of: fn(&Record) -> f64, pick: fn(f64, f64) -> f64| records.iter().map(of).reduce(pick).unwrap_or(0.0);
     let common = Stretch { begin: ends(Record::begin, f64::max), end: ends(Record::end, f64::min) };
-    let works = |record: &Record| {
-        let share = record.inside(common);
-        share.work > 0.0 && share.seconds > 0.0
-    };
-    if records.iter().all(works) {
-        return common;
-    }
-    Stretch { begin: ends(Record::begin, f64::min), end: ends(Record::end, f64::max) }
+    let all = Stretch { begin: ends(Record::begin, f64::min), end: ends(Record::end, f64::max) };
+    let mut shares = records.iter().map(|record| record.inside(common));
+    if shares.all(|share| share.work > 0.0 && share.seconds > 0.0) { common } else { all }
 }
 
 /// Seconds between the first and the last thread's start; `None` for one thread.
@@ -296,8 +277,8 @@ fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window
         Measure::Accesses(bytes) => {
             let busy: f64 = headline.per_thread.iter().map(|share| share.seconds).sum();
             let accesses = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
-            let sample = Sample { value: busy / accesses, work: Some(accesses), seconds: busy, ..headline.clone() };
-            let sample = Sample { per_thread: Vec::new(), ..sample };
+            let (value, work) = (busy / accesses, Some(accesses));
+            let sample = Sample { value, work, seconds: busy, per_thread: Vec::new(), ..headline.clone() };
             Some(MetricSample { name: MetricName::Latency, unit: Unit::Second, better: Better::Lower, sample })
         }
         Measure::Loaded => {
@@ -363,15 +344,9 @@ pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer
         value: job.work / seconds,
         work: Some(job.work),
         seconds,
-        // The clocks' zeros differ; the distance from now is the same by both.
-        start: (monotonic_raw_seconds() - task.run_began - timer.seconds(begin, timer.now())).max(0.0),
-        launch: task.launch,
-        block: task.block,
-        session: task.session,
         clock_hz: Some(clock_hz),
-        stolen_seconds: None,
         per_thread: records.iter().map(part).collect(),
-        flags: Vec::new(),
+        ..sample_from(task, timer, timer.seconds(0, begin))
     };
     let worst =
         |of: fn(&Residuals) -> Option<f64>| records.iter().filter_map(|record| of(&record.residuals)).reduce(f64::max);
@@ -401,13 +376,7 @@ mod tests {
     }
 
     fn record(start_us: u64, lengths_us: &[u64]) -> Record {
-        let mut stamps = vec![start_us * 1000];
-        stamps.extend(lengths_us.iter().scan(start_us * 1000, |now, length| {
-            *now += length * 1000;
-            Some(*now)
-        }));
-        let bursts = [Burst { first: 0, last: lengths_us.len(), cycles: None }];
-        Record::new(&Timer::system(), 100.0, &stamps, &bursts, &[], &[look(3e9), look(3e9)])
+        in_bursts(start_us, &[lengths_us])
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -417,30 +386,33 @@ mod tests {
     #[test]
     fn an_undisturbed_record_has_no_gaps() {
         let record = record(0, &[50; 20]);
-        assert!(close(record.gap_seconds(), 0.0));
+        assert!(close(record.gap_seconds, 0.0));
         assert!(close(record.work(), 2000.0));
         assert!(close(record.elapsed_seconds(), 1e-3));
     }
 
     #[test]
-    fn a_gap_is_what_one_chunk_took_beyond_the_others() {
+    fn a_gap_is_what_one_chunk_took_beyond_the_others_and_a_slow_stretch_is_none() {
         let mut lengths = [50; 20];
         lengths[7] = 60;
         lengths[13] = 4050;
-        assert!(close(record(0, &lengths).gap_seconds(), 4010e-6));
+        assert!(close(record(0, &lengths).gap_seconds, 4010e-6));
+        let mut slow = [50; 20];
+        slow[5..12].fill(80);
+        assert!(close(record(0, &slow).gap_seconds, 0.0));
     }
 
     #[test]
     fn a_gap_that_ends_its_burst_is_still_one() {
         // Bursts of chunks of 200 us; the second is cut short by a gap of 50 ms.
         for cut in [&[50_200_u64][..], &[200, 50_200], &[200, 200, 50_200]] {
-            let record = in_bursts(&[&[200; 6], cut, &[200; 6]]);
-            assert!(close(record.gap_seconds(), 50e-3), "{cut:?}: {}", record.gap_seconds());
+            let record = in_bursts(0, &[&[200; 6], cut, &[200; 6]]);
+            assert!(close(record.gap_seconds, 50e-3), "{cut:?}: {}", record.gap_seconds);
         }
     }
 
-    fn in_bursts(lengths_us: &[&[u64]]) -> Record {
-        let (mut stamps, mut bursts, mut now) = (Vec::new(), Vec::new(), 0);
+    fn in_bursts(start_us: u64, lengths_us: &[&[u64]]) -> Record {
+        let (mut stamps, mut bursts, mut now) = (Vec::new(), Vec::new(), start_us * 1000);
         for lengths in lengths_us {
             let first = stamps.len();
             stamps.push(now);
@@ -451,13 +423,6 @@ mod tests {
             bursts.push(Burst { first, last: stamps.len() - 1, cycles: None });
         }
         Record::new(&Timer::system(), 100.0, &stamps, &bursts, &[], &[look(3e9); 4])
-    }
-
-    #[test]
-    fn a_slow_stretch_is_no_gap() {
-        let mut lengths = [50; 20];
-        lengths[5..12].fill(80);
-        assert!(close(record(0, &lengths).gap_seconds(), 0.0));
     }
 
     #[test]
@@ -516,7 +481,7 @@ mod tests {
             Pause { begin: 2_532_000, end: 2_564_000, look: look(3e9) },
         ];
         let record = Record::new(&timer, 100.0, &stamps, &bursts, &pauses, &[look(3e9); 4]);
-        assert!(close(record.gap_seconds(), 500e-6), "{}", record.gap_seconds());
+        assert!(close(record.gap_seconds, 500e-6), "{}", record.gap_seconds);
         let share = record.inside(Stretch { begin: 0.0, end: 3.564e-3 });
         assert!(close(share.seconds, 3.5e-3), "{}", share.seconds);
         assert!(close(share.work, 300.0));

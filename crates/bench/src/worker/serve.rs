@@ -7,7 +7,8 @@ use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source, monotonic_raw_seconds};
 use sys::team::{self, Gate};
 
-use super::context::{EarlyEnd, RunContext, ThreadReport, lock, say};
+use super::context::{EarlyEnd, RunContext, lock, say};
+use super::pacing::CHAINS;
 use super::{flow, job, paced};
 use crate::engines::{self, Opened, Preparing, Trouble};
 
@@ -65,7 +66,7 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
 }
 
 /// Runs one thread's part in the way that it is timed.
-pub(super) fn run_thread(context: &RunContext, thread: usize, gate: &Gate) -> Result<ThreadReport, EarlyEnd> {
+pub(super) fn run_thread(context: &RunContext, thread: usize, gate: &Gate) -> Result<Observations, EarlyEnd> {
     let began = monotonic_raw_seconds();
     match context.engine.open(context.task, thread).map_err(Some)? {
         Opened::Paced(trial) => paced::run(context, thread, gate, trial, began),
@@ -88,69 +89,47 @@ impl Preparing for Teller<'_> {
 }
 
 /// Combines the threads' observations on these CPUs.
-fn add_up(reports: Vec<ThreadReport>, counter_timer: bool, cpus: &[u32]) -> Observations {
-    let source = |is: fn(&ThreadReport) -> bool| reports.iter().all(is);
-    let clock_source = match (source(|report| report.cycle_counter), source(|report| report.paced_clock)) {
-        (true, _) => model::wire::CYCLE_COUNTER,
-        (false, true) => "paced",
-        (false, false) => "chains",
-    };
-    let mut flows = Vec::new();
-    let mut sum = Observations { counter_timer, clock_source: clock_source.to_owned(), ..Observations::default() };
-    for report in reports {
-        if report.of_flow.is_none() && report.timed_seconds > 0.0 {
-            let share = report.used.cpu_seconds / report.timed_seconds;
-            sum.least_cpu_share = Some(sum.least_cpu_share.map_or(share, |least| least.min(share)));
-        }
-        sum.migrated_threads += u32::from(report.migrated);
-        sum.remote_pages = sum.remote_pages.or(report.remote_pages);
+fn add_up(mut reports: Vec<Observations>, counter_timer: bool, cpus: &[u32]) -> Observations {
+    // What only the first thread observes is in its report.
+    let mut sum = Observations { counter_timer, ..reports.first().cloned().unwrap_or_default() };
+    for report in reports.iter_mut().skip(1) {
+        let most = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::max);
+        let least = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
+        sum.least_cpu_share = least(sum.least_cpu_share, report.least_cpu_share);
+        sum.migrated_threads += report.migrated_threads;
         sum.setup_seconds = sum.setup_seconds.max(report.setup_seconds);
         sum.warm_up_seconds = sum.warm_up_seconds.max(report.warm_up_seconds);
-        sum.warm_up_change = sum.warm_up_change.into_iter().chain(report.warm_up_change).reduce(f64::max);
+        sum.warm_up_change = most(sum.warm_up_change, report.warm_up_change);
         sum.timed_seconds += report.timed_seconds;
-        sum.cpu_seconds += report.used.cpu_seconds;
+        sum.cpu_seconds += report.cpu_seconds;
         sum.gap_seconds += report.gap_seconds;
-        sum.involuntary_switches += report.used.involuntary_switches;
-        sum.page_faults += report.used.page_faults;
-        sum.ops_per_cycle.extend(report.ops_per_cycle);
-        sum.clock_disagreement.extend(report.clock_disagreement);
-        sum.pages_obtained = match (sum.pages_obtained, report.pages_obtained) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        sum.order_seconds = sum.order_seconds.into_iter().chain(report.order_seconds).reduce(f64::max);
-        sum.c_library = sum.c_library.or(report.c_library);
-        sum.start_spread_seconds = sum.start_spread_seconds.or(report.start_spread_seconds);
-        if let Some(of_flow) = report.of_flow {
-            sum.waiting = true;
-            flows.push(*of_flow);
-        }
-        sum.linpack = sum.linpack.or(report.of_job.and_then(|of_job| of_job.linpack));
-        if let Some(watched) = report.watched {
-            sum.watched_seconds = watched.seconds;
-            sum.steal_seconds = watched.steal_seconds;
-            sum.throttled_seconds = watched.throttled_seconds;
+        sum.involuntary_switches += report.involuntary_switches;
+        sum.page_faults += report.page_faults;
+        sum.ops_per_cycle.append(&mut report.ops_per_cycle);
+        sum.clock_disagreement.append(&mut report.clock_disagreement);
+        sum.pages_obtained = least(sum.pages_obtained, report.pages_obtained);
+        sum.order_seconds = most(sum.order_seconds, report.order_seconds);
+        if sum.clock_source != report.clock_source {
+            CHAINS.clone_into(&mut sum.clock_source);
         }
     }
-    (sum.net, sum.disk) = engines::conditions_of_threads(flows, cpus);
+    (sum.net, sum.disk) = engines::conditions_of_threads(reports, cpus);
     sum
 }
 
 #[cfg(test)]
 mod tests {
     use model::document::{DiskConditions, NetConditions};
-    use sys::usage::ThreadUsage;
 
     use super::*;
 
-    fn report(cpu_seconds: f64) -> ThreadReport {
-        let used = ThreadUsage { cpu_seconds, ..ThreadUsage::default() };
-        ThreadReport { timed_seconds: 2.0, used, ..ThreadReport::default() }
+    fn report(cpu_seconds: f64) -> Observations {
+        Observations { cpu_seconds, least_cpu_share: Some(cpu_seconds / 2.0), ..Observations::default() }
     }
 
     #[test]
     fn the_thread_that_had_its_cpu_least_is_not_averaged_away() {
-        let reports = vec![report(2.0), ThreadReport { migrated: true, ..report(1.0) }, report(2.0)];
+        let reports = vec![report(2.0), Observations { migrated_threads: 1, ..report(1.0) }, report(2.0)];
         let seen = add_up(reports, true, &[0]);
         assert_eq!((seen.least_cpu_share, seen.cpu_seconds, seen.migrated_threads), (Some(0.5), 5.0, 1));
     }
@@ -160,8 +139,7 @@ mod tests {
         let writing = |rate, filesystem: &str| {
             let filesystem = Some(filesystem.to_owned());
             let disk = DiskConditions { flushed_bytes_per_second: rate, filesystem, ..DiskConditions::default() };
-            let seen = Observations { disk: Some(disk), ..Observations::default() };
-            ThreadReport { of_flow: Some(Box::new(seen)), ..report(0.1) }
+            Observations { disk: Some(disk), ..Observations::default() }
         };
         let disk = add_up(vec![writing(Some(5.0), "first"), writing(Some(7.0), "next")], true, &[0, 1]).disk.unwrap();
         assert_eq!((disk.flushed_bytes_per_second, disk.filesystem.as_deref()), (Some(12.0), Some("first")));
@@ -170,17 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_have_no_least_share_and_add_up_their_bytes() {
-        let waiting = |link_bytes, mtu| {
-            let net = Some(NetConditions { link_bytes, mtu, ..NetConditions::default() });
-            ThreadReport { of_flow: Some(Box::new(Observations { net, ..Observations::default() })), ..report(0.1) }
+    fn threads_that_wait_add_up_their_bytes() {
+        let of_link = |bytes: [Option<u64>; 2]| {
+            let net = |link_bytes| NetConditions { link_bytes, mtu: Some(65536), ..NetConditions::default() };
+            let reports = bytes.map(|bytes| Observations { net: Some(net(bytes)), ..Observations::default() });
+            add_up(reports.into(), true, &[0, 1]).net.unwrap()
         };
-        let seen = add_up(vec![waiting(Some(5), Some(65536)), waiting(Some(7), None)], true, &[0, 1]);
-        let net = seen.net.unwrap();
-        assert_eq!((seen.least_cpu_share, net.link_bytes, net.mtu), (None, Some(12), Some(65536)));
-        assert_eq!(
-            add_up(vec![waiting(Some(5), None), waiting(None, None)], true, &[0, 1]).net.unwrap().link_bytes,
-            None
-        );
+        assert_eq!((of_link([Some(5), Some(7)]).link_bytes, of_link([Some(5), None]).link_bytes), (Some(12), None));
+        assert_eq!(of_link([None, None]).mtu, Some(65536));
     }
 }
