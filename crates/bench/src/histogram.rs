@@ -148,6 +148,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
+
         #[test]
         fn the_slowest_is_exact_through_texts_and_merging(
             parts in proptest::collection::vec(proptest::collection::vec(1..MOST_NANOSECONDS, 0..20), 1..6),

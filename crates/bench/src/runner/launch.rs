@@ -59,22 +59,27 @@ pub(super) fn launch(
     on_sample: &mut dyn FnMut(Repetition),
 ) -> Heard {
     let began = monotonic_raw_seconds();
-    let started = far_end(command, task).and_then(|far| {
-        let address = far.as_ref().map(|(_, address)| address.clone());
-        Worker::start(command, &addressed(task, address)).map(|worker| (worker, far)).map_err(Outcome::Failed)
-    });
-    let (mut worker, far) = match started {
-        Ok(started) => started,
+    let start = || {
+        let server = server(command, task)?;
+        let mut task = task.clone();
+        if let (Some(ends), Some((_, address))) = (&mut task.ends, &server) {
+            ends.address = Some(address.clone());
+        }
+        let mut worker = Worker::start(command, &task).map_err(Outcome::Failed)?;
+        worker.other = server.map(|(server, _)| Box::new(server));
+        Ok(worker)
+    };
+    let mut worker = match start() {
+        Ok(worker) => worker,
         Err(outcome) => return Heard { outcome, preparing_seconds: 0.0 },
     };
-    worker.other = far.map(|(far, _)| Box::new(far));
     let outcome = worker.listen(patience, on_sample);
     let preparing_seconds = worker.prepared_until.map_or(0.0, |until| until - began);
     Heard { outcome: worker.end(outcome), preparing_seconds }
 }
 
 /// Starts the server of a benchmark between two local processes; returns its address.
-fn far_end(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, String)>, Outcome> {
+fn server(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, String)>, Outcome> {
     let Some(ends) = task.ends.as_ref().filter(|ends| ends.address.is_none()) else { return Ok(None) };
     let of_far = Task {
         cpus: ends.other_cpus.clone(),
@@ -83,14 +88,6 @@ fn far_end(command: &WorkerCommand, task: &Task) -> Result<Option<(Worker, Strin
     };
     let mut far = Worker::start(command, &of_far).map_err(|reason| Outcome::Failed(of_the_other(&reason)))?;
     far.address().map(|address| Some((far, address)))
-}
-
-fn addressed(task: &Task, address: Option<String>) -> Task {
-    let mut task = task.clone();
-    if let (Some(ends), Some(address)) = (&mut task.ends, address) {
-        ends.address = Some(address);
-    }
-    task
 }
 
 fn of_the_other(reason: &str) -> String {
@@ -168,93 +165,94 @@ impl Worker {
         })
     }
 
+    /// The next message, if one arrives soon; fails with the outcome, or `None` if the worker ended.
+    fn next(&self) -> Result<Option<Message>, Option<Outcome>> {
+        if process::stop_signal().is_some() {
+            return Err(Some(Outcome::Interrupted));
+        }
+        match self.lines.recv_timeout(LOOK_AROUND) {
+            Ok(line) => serde_json::from_str(&line)
+                .map(Some)
+                .map_err(|error| Some(Outcome::Failed(format!("the worker process sent an invalid message: {error}")))),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(None),
+        }
+    }
+
     /// Reads messages until the last one; `None` if the worker ended without it.
     fn listen(&mut self, patience: Patience, on_sample: &mut dyn FnMut(Repetition)) -> Option<Outcome> {
         let mut last_word = monotonic_raw_seconds();
         let silent = patience.silent;
         loop {
-            if process::stop_signal().is_some() {
-                return Some(Outcome::Interrupted);
-            }
             if patience.ends_at.is_some_and(|end| monotonic_raw_seconds() >= end) {
                 self.is_last = true;
                 return Some(Outcome::OutOfTime);
             }
-            let line = match self.lines.recv_timeout(LOOK_AROUND) {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) if monotonic_raw_seconds() - last_word > silent => {
-                    return Some(Outcome::Failed(format!(
-                        "the worker process hung: it sent nothing for {silent:.0} s"
-                    )));
+            let message = match self.next() {
+                Ok(Some(message)) => message,
+                Ok(None) if monotonic_raw_seconds() - last_word > silent => {
+                    let reason = format!("the worker process hung: it sent nothing for {silent:.0} s");
+                    return Some(Outcome::Failed(reason));
                 }
                 // The client waits long for a failed server, so it is watched from here.
-                Err(RecvTimeoutError::Timeout) => match self.without_the_other() {
+                Ok(None) => match self.without_the_other() {
                     Some(outcome) => return Some(outcome),
                     None => continue,
                 },
+                Err(ended) => return ended,
             };
             last_word = monotonic_raw_seconds();
-            match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Preparing { .. }) => self.prepared_until = Some(last_word),
-                Ok(Message::Ready | Message::Working | Message::Listening { .. }) => {}
-                Ok(Message::Sample { metrics, histogram }) => on_sample(Repetition { metrics, histogram }),
-                Ok(Message::Done { observations }) => return Some(Outcome::Done(observations)),
-                Ok(Message::Unavailable { reason }) => return Some(Outcome::Unavailable(reason)),
-                Ok(Message::Failed { reason }) => return Some(Outcome::Failed(reason)),
-                Err(error) => {
-                    return Some(Outcome::Failed(format!("the worker process sent an invalid message: {error}")));
-                }
+            match message {
+                Message::Preparing { .. } => self.prepared_until = Some(last_word),
+                Message::Ready | Message::Working | Message::Listening { .. } => {}
+                Message::Sample { metrics, histogram } => on_sample(Repetition { metrics, histogram }),
+                Message::Done { observations } => return Some(Outcome::Done(observations)),
+                Message::Unavailable { reason } => return Some(Outcome::Unavailable(reason)),
+                Message::Failed { reason } => return Some(Outcome::Failed(reason)),
             }
         }
     }
 
     /// Waits for the process; without a last message, its exit status is the outcome.
     fn end(mut self, outcome: Option<Outcome>) -> Outcome {
-        if let Some(outcome) = outcome {
-            if matches!(outcome, Outcome::Done(_)) {
+        match outcome {
+            Some(Outcome::Failed(reason)) => return Outcome::Failed(self.with_word_of_the_other(reason)),
+            Some(Outcome::Done(observations)) => {
                 let _ = self.child.wait();
+                return Outcome::Done(observations);
             }
-            return match outcome {
-                Outcome::Failed(reason) => Outcome::Failed(self.with_word_of_the_other(reason)),
-                other => other,
-            };
+            Some(other) => return other,
+            None => {}
         }
-        let status = self.child.wait();
-        if status.as_ref().is_ok_and(|status| is_for_us_too(*status)) {
+        if self.child.wait().is_ok_and(is_for_us_too) {
             return Outcome::Interrupted;
         }
-        let complaint = self.complaint();
-        Outcome::Failed(match status {
-            Ok(status) => describe_end(status, &complaint),
-            Err(error) => format!("cannot watch the worker process: {error}"),
-        })
+        Outcome::Failed(self.how_it_ended())
     }
 
     fn address(&mut self) -> Result<String, Outcome> {
         let began = monotonic_raw_seconds();
-        let failed = |reason: &str| Err(Outcome::Failed(of_the_other(reason)));
-        loop {
-            if process::stop_signal().is_some() {
-                return Err(Outcome::Interrupted);
-            }
-            if monotonic_raw_seconds() - began > LISTENING_SECONDS {
-                return failed(&format!("it did not report its port within {LISTENING_SECONDS:.0} s"));
-            }
-            let line = match self.lines.recv_timeout(LOOK_AROUND) {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => {
-                    let end = self.child.wait().map(|status| describe_end(status, &self.complaint()));
-                    return failed(&end.unwrap_or_else(|error| format!("cannot watch the worker process: {error}")));
+        let reason = loop {
+            match self.next() {
+                Ok(None) if monotonic_raw_seconds() - began > LISTENING_SECONDS => {
+                    break format!("it did not report its port within {LISTENING_SECONDS:.0} s");
                 }
-            };
-            return match serde_json::from_str::<Message>(&line) {
-                Ok(Message::Listening { address }) => Ok(address),
-                Ok(Message::Failed { reason } | Message::Unavailable { reason }) => failed(&reason),
-                Ok(_) => failed("its first message did not report its port"),
-                Err(error) => failed(&format!("the worker process sent an invalid message: {error}")),
-            };
+                Ok(None) => {}
+                Ok(Some(Message::Listening { address })) => return Ok(address),
+                Ok(Some(Message::Failed { reason } | Message::Unavailable { reason })) => break reason,
+                Err(Some(Outcome::Failed(reason))) => break reason,
+                Ok(Some(_)) => break "its first message did not report its port".to_owned(),
+                Err(Some(outcome)) => return Err(outcome),
+                Err(None) => break self.how_it_ended(),
+            }
+        };
+        Err(Outcome::Failed(of_the_other(&reason)))
+    }
+
+    fn how_it_ended(&mut self) -> String {
+        match self.child.wait() {
+            Ok(status) => describe_end(status, &self.complaint()),
+            Err(error) => format!("cannot watch the worker process: {error}"),
         }
     }
 

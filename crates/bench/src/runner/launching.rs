@@ -8,7 +8,8 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
 use super::launch::{self, Heard, Patience};
-use super::paired_tool::{Moment, PairedTool};
+use super::paired_tool::Moment;
+use super::progress::Over;
 use super::run::Run;
 use super::setting::{Event, WRITE_BUDGET};
 use crate::engines::resources::{Forecast, Provided, Release, User};
@@ -54,17 +55,14 @@ impl Run<'_> {
             state.progress.complete_pairs();
             // Output is stored before its pair counts: a killed run has more output than pairs, never less.
             self.storage.tool_output(state);
-            let tools = state.progress.tools.iter().map(PairedTool::so_far).collect();
+            let tools = state.progress.tools.iter().map(|tool| tool.progress.clone()).collect();
             self.storage.note(&Entry::ReferenceTools { id: state.id().to_owned(), tools });
         }
     }
 
     fn run_tools(&mut self, index: usize, reverse: bool) {
-        let mut order: Vec<usize> = (0..self.states[index].progress.tools.len()).collect();
-        if reverse {
-            order.reverse();
-        }
-        for tool in order {
+        let count = self.states[index].progress.tools.len();
+        for tool in (0..count).map(|place| if reverse { count - 1 - place } else { place }) {
             if self.states[index].progress.tools[tool].is_alive() && process::stop_signal().is_none() {
                 self.run_tool(index, tool);
             }
@@ -130,7 +128,9 @@ impl Run<'_> {
         state.histograms_stored = false;
         state.progress.launched(seconds, outcome, around);
         if state.progress.is_until_steady() && self.is_beyond_write_budget(index) {
-            self.states[index].progress.was_cut_by(WRITE_BUDGET);
+            if let Some(Over::CutShort(reason)) = &mut self.states[index].progress.over {
+                WRITE_BUDGET.clone_into(reason);
+            }
         }
         self.learn(index);
         self.report_storage_failure();

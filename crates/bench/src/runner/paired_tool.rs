@@ -29,7 +29,7 @@ pub(super) struct PairedTool {
     tool: &'static dyn ReferenceTool,
     found: Result<Found, NotFound>,
     pairs: u32,
-    progress: ToolProgress,
+    pub(super) progress: ToolProgress,
     /// The tool's value of the current pair and its start, until ours is complete.
     pending: Option<(f64, f64)>,
     raw: String,
@@ -84,10 +84,6 @@ impl PairedTool {
         Self { tool, found, pairs, progress, pending: None, raw: String::new(), raw_name }
     }
 
-    pub(super) fn so_far(&self) -> ToolProgress {
-        self.progress.clone()
-    }
-
     /// Resumes from the progress of the same tool.
     pub(super) fn go_on_from(&mut self, so_far: &ToolProgress) {
         if so_far.tool == self.progress.tool {
@@ -97,26 +93,16 @@ impl PairedTool {
         }
     }
 
-    pub(super) const fn pairs_measured(&self) -> usize {
-        self.progress.samples.len()
-    }
-
-    pub(super) fn last_start(&self) -> Option<f64> {
-        self.progress.samples.last().map(|sample| sample.start)
-    }
-
     /// Fails the tool if another version is installed now.
     pub(super) fn hold_against(&mut self, now: &Detected) {
         let (Ok(then), None) = (&self.found, &self.progress.failed) else { return };
-        let version = |found: &Found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned());
         self.progress.failed = match now.get(&self.progress.tool) {
-            Some(Ok(now)) if now.version == then.version => None,
-            Some(Ok(now)) => {
-                let (was, is) = (version(then), version(now));
+            Some(Ok(now)) if now.version != then.version => {
+                let [was, is] = [then, now].map(version);
                 Some(format!("it was version {was} when the run began, and is version {is} now"))
             }
             Some(Err(reason)) => Some(format!("it was removed after the run began: {}", reason.reason())),
-            None => None,
+            Some(Ok(_)) | None => None,
         };
     }
 
@@ -150,19 +136,18 @@ impl PairedTool {
                 overwritten |= invocation.files.iter().any(|file| file.overwritten);
                 self.run_once(&invocation, &target, on_start)
             });
-            let reading = match reading {
-                Ok(reading) => reading,
-                // A resumed run repeats what a signal ended.
-                Err(_) if stop_signal().is_some() => return overwritten,
-                Err(reason) => {
-                    self.progress.failed = Some(reason);
+            match reading {
+                Ok(reading) if self.progress.search.ran(sent_too_fast(target.experiment, &reading)) => {
+                    self.pending = Some((reading.value, at.now));
+                    self.progress.last = Some(reading);
                     return overwritten;
                 }
-            };
-            if self.progress.search.ran(sent_too_fast(target.experiment, &reading)) {
-                self.pending = Some((reading.value, at.now));
-                self.progress.last = Some(reading);
-                return overwritten;
+                Ok(_) => {}
+                // A resumed run repeats what a signal ended.
+                Err(reason) => {
+                    self.progress.failed = Some(reason).filter(|_| stop_signal().is_none());
+                    return overwritten;
+                }
             }
         }
         let rate = self.progress.search.rate().unwrap_or_default();
@@ -238,11 +223,7 @@ impl PairedTool {
         let last = self.progress.last.as_ref();
         word::Reference {
             tool: self.progress.tool.clone(),
-            version: self
-                .found
-                .as_ref()
-                .ok()
-                .map(|found| found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned())),
+            version: self.found.as_ref().ok().map(version),
             argv: self.progress.called.argv.clone(),
             server_argv: self.progress.called.server_argv.clone(),
             env: self.progress.called.env.clone(),
@@ -266,21 +247,24 @@ impl PairedTool {
 
     /// Why it has no value; it needs one for each sample of ours.
     fn obstacle(&self, metric: &Metric) -> Option<(Status, String)> {
+        let measured = self.progress.samples.len();
+        let whole = measured > 0 && measured == metric.samples.len();
         match (&self.found, &self.progress.failed) {
             (Err(NotFound::Missing(reason)), _) => {
-                let reason = format!("{reason}; to get it: {}", self.tool.description().how_to_get);
-                return Some((Status::Skipped, reason));
+                Some((Status::Skipped, format!("{reason}; to get it: {}", self.tool.description().how_to_get)))
             }
-            (Err(not_found), _) => return Some((Status::Skipped, not_found.reason().to_owned())),
-            (Ok(_), Some(reason)) => return Some((Status::Failed, reason.clone())),
-            (Ok(_), None) => {}
+            (Err(NotFound::Unusable { reason, .. }), _) => Some((Status::Skipped, reason.clone())),
+            (Ok(_), Some(reason)) => Some((Status::Failed, reason.clone())),
+            (Ok(_), None) if whole => None,
+            (Ok(_), None) => {
+                Some((Status::Skipped, format!("only {measured} of {} pairs could be measured", self.pairs)))
+            }
         }
-        let whole = !self.progress.samples.is_empty() && self.progress.samples.len() == metric.samples.len();
-        (!whole).then(|| {
-            let reason = format!("only {} of {} pairs could be measured", self.progress.samples.len(), self.pairs);
-            (Status::Skipped, reason)
-        })
     }
+}
+
+fn version(found: &Found) -> String {
+    found.version.clone().unwrap_or_else(|| NO_VERSION.to_owned())
 }
 
 #[cfg(test)]

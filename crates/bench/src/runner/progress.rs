@@ -69,6 +69,10 @@ impl Progress {
         self.over.is_some()
     }
 
+    fn alive_tools(&self) -> impl Iterator<Item = &PairedTool> {
+        self.tools.iter().filter(|tool| tool.is_alive())
+    }
+
     pub(super) fn wanted(&self) -> u32 {
         count(self.rule.at_least())
     }
@@ -108,11 +112,9 @@ impl Progress {
     pub(super) fn fit_into(&mut self, seconds: f64, planned: &Planned) -> bool {
         let rounds = (seconds - before_samples_seconds(planned)) / planned.sampling.sample_seconds;
         let fits = self.is_until_steady() && rounds >= STEADY_ROUNDS as f64;
-        if fits {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than were planned")]
-            let rounds = rounds as u32;
-            self.most_in_time = Some(rounds);
-        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "fewer than were planned")]
+        let rounds = fits.then_some(rounds as u32);
+        self.most_in_time = rounds.or(self.most_in_time);
         fits
     }
 
@@ -142,7 +144,7 @@ impl Progress {
             return 0.0;
         }
         let missing = self.wanted().saturating_sub(count(self.samples.len())).max(1);
-        let tools = self.tools.iter().filter(|tool| tool.is_alive()).count();
+        let tools = self.alive_tools().count();
         f64::from(missing.div_ceil(planned.sampling.per_launch)) * self.next_run_seconds(planned)
             + f64::from(missing) * tools as f64 * planned.tool_seconds()
     }
@@ -167,15 +169,11 @@ impl Progress {
             }
             Outcome::Unavailable(reason) => self.over = Some(Over::Not(Status::Skipped, reason)),
             Outcome::Failed(reason) => self.over = Some(Over::Not(Status::Failed, reason)),
-            Outcome::Interrupted => {
+            Outcome::Interrupted | Outcome::OutOfTime => {
                 // Each sample was verified before it was reported.
                 self.pending = pending;
                 self.cut_off();
-            }
-            Outcome::OutOfTime => {
-                self.pending = pending;
-                self.cut_off();
-                if !self.is_over() {
+                if outcome == Outcome::OutOfTime && !self.is_over() {
                     self.out_of(TIME_BUDGET);
                 }
             }
@@ -188,9 +186,7 @@ impl Progress {
         let seen = self.runs.last().and_then(|launched| launched.seen.disk.as_ref());
         let ours = |name: &str| match name {
             "cpu_seconds_per_request" => seen?.cpu_seconds_per_request,
-            LATENCY_P99 => {
-                Histogram::merged(last?.histogram.as_deref().into_iter()).percentiles().map(|of_sample| of_sample.p99)
-            }
+            LATENCY_P99 => Histogram::decode(last?.histogram.as_deref()?)?.quantile(0.99),
             name => Some(last?.metrics.iter().find(|metric| metric.name.name() == name)?.sample.value),
         };
         self.tools.iter_mut().for_each(|tool| tool.pair(&ours));
@@ -207,20 +203,12 @@ impl Progress {
         });
     }
 
-    pub(super) fn was_cut_by(&mut self, budget: &str) {
-        if let Some(Over::CutShort(reason)) = &mut self.over {
-            budget.clone_into(reason);
-        }
-    }
-
     /// Whether a resumed run must continue it.
     pub(super) fn is_left(&self) -> bool {
         match &self.over {
             None | Some(Over::CutShort(_)) => true,
-            Some(Over::Not(Status::Skipped, reason)) => {
-                [TIME_BUDGET, WRITE_BUDGET, INTERRUPTED].contains(&reason.as_str())
-            }
-            Some(Over::Measured(_) | Over::Not(..)) => false,
+            Some(Over::Not(_, reason)) => [TIME_BUDGET, WRITE_BUDGET, INTERRUPTED].contains(&reason.as_str()),
+            Some(Over::Measured(_)) => false,
         }
     }
 
@@ -235,17 +223,12 @@ impl Progress {
         }
     }
 
-    /// Reopens it after a failure; earlier samples stay.
-    pub(super) fn retry(&mut self) {
-        self.over = None;
-    }
-
     /// Process runs that must be repeated on resume: all rounds of a steady state, and samples without a partner.
     pub(super) fn to_be_dropped(&self) -> Vec<u32> {
         if !self.is_left() {
             return Vec::new();
         }
-        let pairs = self.tools.iter().filter(|tool| tool.is_alive()).map(PairedTool::pairs_measured).min();
+        let pairs = self.alive_tools().map(|tool| tool.progress.samples.len()).min();
         let kept = if self.is_until_steady() { 0 } else { pairs.unwrap_or(self.samples.len()) };
         let mut runs: Vec<u32> = self.samples.iter().skip(kept).map(Repetition::launch).collect();
         runs.dedup();
@@ -256,7 +239,7 @@ impl Progress {
     pub(super) fn theirs_first_in_half_a_round(&self) -> Option<bool> {
         let last = self.samples.last().filter(|_| self.samples.len() % 2 == 1)?;
         let ours = last.metrics.first()?.sample.start;
-        let theirs = self.tools.iter().filter(|tool| tool.is_alive()).find_map(PairedTool::last_start)?;
+        let theirs = self.alive_tools().find_map(|tool| tool.progress.samples.last())?.start;
         Some(theirs < ours)
     }
 
@@ -293,11 +276,12 @@ fn fixed(n: u32) -> StopRule {
 }
 
 fn rule(sampling: &Sampling) -> StopRule {
-    let adaptive = |most: u32| Adaptive::new(sampling.samples.max(6) as usize, most as usize, sampling.target);
     if sampling.until_steady {
         return StopRule::Steady { most: sampling.samples as usize };
     }
-    sampling.most.and_then(adaptive).map_or_else(|| fixed(sampling.samples), StopRule::Adaptive)
+    let least = sampling.samples.max(6) as usize;
+    let adaptive = sampling.most.and_then(|most| Adaptive::new(least, most as usize, sampling.target));
+    adaptive.map_or_else(|| fixed(sampling.samples), StopRule::Adaptive)
 }
 
 #[derive(Clone, Debug)]
@@ -332,7 +316,7 @@ impl State<'_> {
     }
 
     pub(super) fn tools(&self) -> usize {
-        self.progress.tools.iter().filter(|tool| tool.is_alive()).count()
+        self.progress.alive_tools().count()
     }
 }
 
@@ -421,36 +405,19 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_a_launch_that_failed_do_not_count() {
-        let mut row = Progress::new(&planned(), None, false);
-        row.pending(repetition(1.0));
-        row.launched(0.1, Outcome::Failed("a result is wrong".into()), Change::default());
-        assert!(row.samples.is_empty());
-        assert_eq!(row.over, Some(Over::Not(Status::Failed, "a result is wrong".into())));
-    }
-
-    #[test]
-    fn a_launch_that_the_time_cut_off_leaves_its_samples() {
-        for (samples, expected) in [
-            (0, Over::Not(Status::Skipped, TIME_BUDGET.into())),
-            (2, Over::CutShort(TIME_BUDGET.into())),
-            (3, Over::Measured(StopReason::Repetitions { n: 3 })),
+    fn a_launch_that_the_time_cut_off_leaves_its_samples_and_one_that_failed_does_not() {
+        let wrong = || Outcome::Failed("a result is wrong".into());
+        for (samples, outcome, left, expected) in [
+            (0, Outcome::OutOfTime, 0, Over::Not(Status::Skipped, TIME_BUDGET.into())),
+            (2, Outcome::OutOfTime, 2, Over::CutShort(TIME_BUDGET.into())),
+            (3, Outcome::OutOfTime, 3, Over::Measured(StopReason::Repetitions { n: 3 })),
+            (1, wrong(), 0, Over::Not(Status::Failed, "a result is wrong".into())),
         ] {
             let mut row = Progress::new(&planned(), Some(3), false);
             (0..samples).for_each(|_| row.pending(repetition(1.0)));
-            row.launched(4.0, Outcome::OutOfTime, Change::default());
-            assert_eq!((row.over, row.samples.len()), (Some(expected), samples));
+            row.launched(4.0, outcome, Change::default());
+            assert_eq!((row.over, row.samples.len()), (Some(expected), left));
         }
-    }
-
-    #[test]
-    fn what_a_launch_took_to_prepare_is_not_expected_of_the_next() {
-        let planned = planned();
-        let mut row = Progress::new(&planned, Some(9), false);
-        row.pending(repetition(1.0));
-        row.preparing_seconds += 20.0;
-        row.launched(21.5, done(), Change::default());
-        assert!((row.next_run_seconds(&planned) - 1.5).abs() < 1e-9);
     }
 
     #[test]
@@ -464,7 +431,9 @@ mod tests {
         row.waits_seconds = 7.0;
         assert!((row.waits_beyond_plan(&planned) - 7.0).abs() < 1e-9);
         row.pending(repetition(1.0));
-        row.launched(by_plan + 3.0, done(), Change::default());
+        // Preparation happens once.
+        row.preparing_seconds += 20.0;
+        row.launched(by_plan + 23.0, done(), Change::default());
         assert!((row.next_run_seconds(&planned) - by_plan - 3.0).abs() < 1e-9, "what it took is known");
         assert!((row.waits_beyond_plan(&planned) - 3.0).abs() < 1e-9);
     }

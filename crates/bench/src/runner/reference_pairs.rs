@@ -7,24 +7,19 @@ use model::unit::{Better, Unit};
 use stats::{RatioVerdict, ratio};
 use tools::Reading;
 
-/// A value that both a tool and our result report, except the headline.
+/// A value that both a tool and our result report, except the headline; lower is better.
 pub(super) struct Common {
     pub(super) name: &'static str,
     unit: Unit,
-    better: Better,
-    path: &'static [&'static str],
+    /// Its JSON pointer in the tool's details.
+    path: &'static str,
 }
 
 pub(super) const COMMON: &[Common] = &[
-    Common { name: "latency", unit: Unit::Second, better: Better::Lower, path: &["latency", "p50"] },
-    Common {
-        name: "cpu_seconds_per_request",
-        unit: Unit::Second,
-        better: Better::Lower,
-        path: &["cpu_seconds_per_request"],
-    },
-    Common { name: LATENCY_P99, unit: Unit::Second, better: Better::Lower, path: &["p99"] },
-    Common { name: "loss", unit: Unit::One, better: Better::Lower, path: &["loss"] },
+    Common { name: "latency", unit: Unit::Second, path: "/latency/p50" },
+    Common { name: "cpu_seconds_per_request", unit: Unit::Second, path: "/cpu_seconds_per_request" },
+    Common { name: LATENCY_P99, unit: Unit::Second, path: "/p99" },
+    Common { name: "loss", unit: Unit::One, path: "/loss" },
 ];
 
 /// 99th percentile of a sample's operations.
@@ -32,9 +27,7 @@ pub(super) const LATENCY_P99: &str = "latency_p99";
 
 impl Common {
     pub(super) fn in_details(&self, reading: &Reading) -> Option<f64> {
-        let (first, rest) = self.path.split_first()?;
-        let found = rest.iter().try_fold(reading.details.get(*first)?, |value, key| value.get(key))?;
-        found.as_f64()
+        serde_json::Value::Object(reading.details.clone()).pointer(self.path)?.as_f64()
     }
 }
 
@@ -69,16 +62,13 @@ pub(super) fn enter(
 
 fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
     let ratio = ratio(pairs).ok()?;
-    let median = |side: fn(&(f64, f64)) -> f64| {
-        let values: Vec<f64> = pairs.iter().map(side).collect();
-        stats::summarise(&values).ok().map(|summary| summary.median)
-    };
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     Some(word::Also {
         name: common.name.to_owned(),
         unit: common.unit,
-        better: common.better,
-        ours: median(|pair| pair.0)?,
-        theirs: median(|pair| pair.1)?,
+        better: Better::Lower,
+        ours: stats::summarise(&ours).ok()?.median,
+        theirs: stats::summarise(&theirs).ok()?.median,
         ratio: ratio.ratio,
         ratio_ci95: ratio.interval,
     })
@@ -92,21 +82,15 @@ fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
     }
     let ratios = || pairs.iter().map(|(ours, theirs)| ours / theirs);
     let (least, most) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(f64::NEG_INFINITY, f64::max));
-    Some(match pairs.len() {
-        1 => "one pair is too few".to_owned(),
-        count => {
-            format!("{count} pairs are too few for an interval, and their ratios lie between {least:.2} and {most:.2}")
-        }
-    })
+    let lie = format!("are too few for an interval, and their ratios lie between {least:.2} and {most:.2}");
+    Some(if pairs.len() == 1 { "one pair is too few".to_owned() } else { format!("{} pairs {lie}", pairs.len()) })
 }
 
 /// Withdraws a comparison whose result has samples without a partner.
 pub(super) fn withdraw(reference: &mut word::Reference, samples_of_ours: usize) {
     if reference.status == Status::Ok && reference.samples.len() != samples_of_ours {
-        let reason = format!(
-            "the run was interrupted: {} of its samples have no pair",
-            samples_of_ours - reference.samples.len()
-        );
+        let unpaired = samples_of_ours - reference.samples.len();
+        let reason = format!("the run was interrupted: {unpaired} of its samples have no pair");
         (reference.status, reference.reason) = (Status::Skipped, Some(reason));
         (reference.median, reference.ratio, reference.ratio_ci95) = (None, None, None);
         (reference.half_width, reference.verdict, reference.explanation) = (None, None, None);

@@ -3,7 +3,7 @@
 //! Its journal is replayed through the functions of a measurement; then the rest is measured, in an order drawn from the seed
 //! and the number of resumes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -19,7 +19,6 @@ use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use crate::journal::{self, Asked, Entry, Journal, Reopening};
 use crate::references::detect::{Detected, Places};
 use crate::store::{DOCUMENT, RunFolder, Store, load_file};
-use model::plan::Plan;
 
 /// Added to the seed at each resume: the golden ratio in 64 bits (as in `SplitMix64`) separates neighbouring seeds.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -30,9 +29,12 @@ const NEW_RUN: &str = "start a new run";
 /// An interrupted run, locked against other processes while this exists.
 #[derive(Debug)]
 pub struct CutOff {
-    folder: RunFolder,
-    document: Document,
-    asked: Asked,
+    /// Its folder.
+    pub folder: RunFolder,
+    /// The document so far.
+    pub document: Document,
+    /// What it was asked to do.
+    pub asked: Asked,
     entries: Vec<Entry>,
     journal: Journal,
     retry_failed: bool,
@@ -59,36 +61,6 @@ impl CutOff {
         let cut_off = Self { folder, document, asked, entries, journal, retry_failed };
         cut_off.check_left(run)?;
         Ok(cut_off)
-    }
-
-    /// Its folder.
-    pub const fn folder(&self) -> &RunFolder {
-        &self.folder
-    }
-
-    /// The document so far.
-    pub const fn document(&self) -> &Document {
-        &self.document
-    }
-
-    /// Its plan.
-    pub const fn plan(&self) -> &Plan {
-        &self.asked.plan
-    }
-
-    /// Whether it is a run of `--verify`.
-    pub const fn verify_only(&self) -> bool {
-        self.asked.verify_only
-    }
-
-    /// The directory for disks, and whether it was given.
-    pub fn disk(&self) -> Option<(&Path, bool)> {
-        self.asked.disk.as_ref().map(|(directory, named)| (Path::new(directory), *named))
-    }
-
-    /// Address and port of the server.
-    pub fn server(&self) -> Option<&str> {
-        self.asked.server.as_deref()
     }
 
     /// Seconds of the run so far, without the pauses between.
@@ -125,11 +97,12 @@ impl CutOff {
         if let Some(difference) = difference(&self.document.machine, now) {
             return Err(format!("the run '{id}' began on another machine: {difference}; {NEW_RUN}"));
         }
-        let cpus: BTreeSet<u32> = self.plan().rows.iter().flat_map(|row| row.cpus.iter().copied()).collect();
-        if let Some(cpu) = cpus.iter().find(|cpu| !now.cpu.available_cpus.contains(cpu)) {
+        let rows = &self.asked.plan.rows;
+        let cpus = rows.iter().flat_map(|row| &row.cpus).filter(|cpu| !now.cpu.available_cpus.contains(cpu));
+        if let Some(cpu) = cpus.min() {
             return Err(format!("the run '{id}' uses CPU {cpu}, which is not available now; allow it, or {NEW_RUN}"));
         }
-        let runnable = self.plan().rows.iter().filter(|row| row.obstacle.is_none()).map(|row| &row.experiment);
+        let runnable = rows.iter().filter(|row| row.obstacle.is_none()).map(|row| &row.experiment);
         let changed = runnable.filter(|one| areas::method(one).as_deref() != Some(one.method.as_str()));
         let changed: Vec<&str> = changed.map(|one| one.id.as_str()).collect();
         let Some(first) = changed.first() else { return Ok(()) };
@@ -208,8 +181,8 @@ impl<'a> Run<'a> {
 
 /// Replays a journal; returns the number of the last process run.
 fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
-    let places: BTreeMap<String, usize> =
-        states.iter().enumerate().map(|(place, state)| (state.id().to_owned(), place)).collect();
+    let places: BTreeMap<&str, usize> =
+        states.iter().enumerate().map(|(place, state)| (state.planned.experiment.id.as_str(), place)).collect();
     let mut runs = 0;
     for entry in entries {
         match entry {
@@ -223,9 +196,7 @@ fn play_back(states: &mut [State<'_>], entries: &[Entry]) -> u32 {
             play(&mut state.progress, entry);
         }
     }
-    for state in states {
-        state.progress.cut_off();
-    }
+    states.iter_mut().for_each(|state| state.progress.cut_off());
     runs
 }
 
@@ -241,7 +212,7 @@ fn play(progress: &mut Progress, entry: &Entry) {
             }
         }
         Entry::Dropped { launches: runs, .. } => progress.drop_runs(runs),
-        Entry::Retried { .. } => progress.retry(),
+        Entry::Retried { .. } => progress.over = None,
         Entry::Owner(_) | Entry::Asked(_) | Entry::WillMake { .. } | Entry::Started(_) => {}
     }
 }
@@ -265,15 +236,12 @@ fn places(tools: &Detected, now: &Places) -> Places {
 }
 
 fn refusal(run: &str, document: &Document, why: &Reopening) -> String {
-    let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
     match why {
-        Reopening::Alive(Some(process)) => {
-            format!("process {process} still measures the run '{run}'; wait for it, or end it first")
+        Reopening::Alive(process) => {
+            let who = process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
+            format!("{who} still measures the run '{run}'; wait for it, or end it first")
         }
-        Reopening::Alive(None) => {
-            format!("another process still measures the run '{run}'; wait for it, or end it first")
-        }
-        Reopening::Unusable(error) if !is_missing(error) => {
+        Reopening::Unusable(error) if error.kind() != std::io::ErrorKind::NotFound => {
             format!("cannot resume the run '{run}': its journal is unusable: {error}")
         }
         Reopening::Unusable(_) if document.run.complete && !is_cut(document) => {
@@ -295,8 +263,8 @@ fn difference(then: &Machine, now: &Machine) -> Option<String> {
     fn shown<T: std::fmt::Display>(value: Option<T>) -> String {
         value.map_or_else(|| "unknown".to_owned(), |value| format!("'{value}'"))
     }
-    let text = |of: fn(&Machine) -> Option<&String>| [shown(of(then)), shown(of(now))];
-    let number = |of: fn(&Machine) -> Option<u32>| [shown(of(then)), shown(of(now))];
+    let text = |of: fn(&Machine) -> Option<&String>| [then, now].map(|machine| shown(of(machine)));
+    let number = |of: fn(&Machine) -> Option<u32>| [then, now].map(|machine| shown(of(machine)));
     let facts = [
         ("host", text(|machine| machine.host.as_ref())),
         ("processor", text(|machine| machine.cpu.model_name.as_ref())),
@@ -309,12 +277,12 @@ fn difference(then: &Machine, now: &Machine) -> Option<String> {
         ("kernel", text(|machine| machine.os.kernel.as_ref())),
     ];
     let differs = facts.iter().find(|(_, [then, now])| then != now);
-    let memory = |machine: &Machine| machine.memory.total_bytes.map(|bytes| bytes as f64);
-    let other_memory = memory(then)
-        .zip(memory(now))
-        .filter(|(then, now)| (then - now).abs() > MEMORY_SHARE * then)
-        .map(|(then, now)| format!("its memory was {then:.0} B, and is {now:.0} B here"));
-    differs.map(|(what, [then, now])| format!("its {what} was {then}, and is {now} here")).or(other_memory)
+    if let Some((what, [then, now])) = differs {
+        return Some(format!("its {what} was {then}, and is {now} here"));
+    }
+    let [then, now] = [then.memory.total_bytes? as f64, now.memory.total_bytes? as f64];
+    let other = (then - now).abs() > MEMORY_SHARE * then;
+    other.then(|| format!("its memory was {then:.0} B, and is {now:.0} B here"))
 }
 
 #[cfg(test)]
@@ -451,9 +419,8 @@ mod tests {
     fn another_machine_is_reported_with_the_difference() {
         let then = machine_with_cpus(2);
         assert_eq!(difference(&then, &then), None);
-        let mut other = then.clone();
-        other.host = Some("elsewhere".into());
-        assert!(difference(&then, &other).unwrap().contains("its host was"), "{:?}", difference(&then, &other));
+        let other = Machine { host: Some("elsewhere".into()), ..then.clone() };
+        assert!(difference(&then, &other).unwrap().contains("its host was"));
         let mut upgraded = then.clone();
         upgraded.os.kernel = Some("99".into());
         assert!(difference(&then, &upgraded).unwrap().contains("its kernel was"));
@@ -495,7 +462,7 @@ mod tests {
         let (store, folder) = killed(scratch.path());
         for name in ["a", folder.to_str().unwrap(), folder.join(DOCUMENT).to_str().unwrap()] {
             let cut_off = opened(&store, name);
-            assert_eq!((cut_off.left(), cut_off.plan()), (vec![ID.to_owned()], &asked().plan));
+            assert_eq!((cut_off.left(), cut_off.asked), (vec![ID.to_owned()], asked()));
             let second = CutOff::open(&store, name, false).unwrap_err();
             assert!(second.contains("still measures"), "{second}");
         }

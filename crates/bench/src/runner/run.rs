@@ -89,14 +89,10 @@ impl<'a> Run<'a> {
         folder: Option<&'a RunFolder>,
         watcher: &'a mut dyn Watcher,
     ) -> Self {
-        let context = ResourceContext {
-            plan,
-            disk: setting.disk.as_ref(),
-            server: setting.server,
-            time_budget: setting.time_budget,
-        };
-        let areas = plan.areas();
-        let resources = areas.iter().filter_map(|area| Some((*area, run_resources(*area, context)?))).collect();
+        let (disk, server, time_budget) = (setting.disk.as_ref(), setting.server, setting.time_budget);
+        let context = ResourceContext { plan, disk, server, time_budget };
+        let resources =
+            plan.areas().into_iter().filter_map(|area| Some((area, run_resources(area, context)?))).collect();
         let calibration = Calibration::begin();
         let mut document = empty_document(plan, setting);
         let timer = calibration.finish(CALIBRATION);
@@ -419,7 +415,7 @@ fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {
     Asked {
         plan: plan.clone(),
         verify_only: setting.verify_only,
-        disk: setting.disk.as_ref().map(|target| (target.directory.display().to_string(), target.named)),
+        disk: setting.disk.as_ref().map(|target| (target.directory.clone(), target.named)),
         server: setting.server.map(|server| server.address.to_string()),
         tools: tools.clone(),
     }
@@ -433,13 +429,10 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             id: setting.id.clone(),
             suite: plan.suite.clone(),
             started: utc_now(),
-            seconds: 0.0,
             seed: plan.seed,
-            complete: false,
-            confidence: None,
             sessions: plan.sessions,
             declared: setting.declared.to_map(),
-            resumed: Vec::new(),
+            ..RunInfo::default()
         },
         machine: setting.machine.clone(),
         peer: setting.server.map(|server| Box::new(server.peer.clone())),

@@ -18,23 +18,23 @@ use crate::progress::Progress;
 /// Continues the run `run`, which must be of this suite if one is named. `key` is for its server.
 pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
     let cut_off = CutOff::open(&environment::store()?, run, options.retry_failed)?;
-    let of = &cut_off.plan().suite;
+    let of = &cut_off.asked.plan.suite;
     if let Some(suite) = suite.filter(|suite| suite != of) {
         return Err(format!("the run '{run}' is of the suite '{of}', not '{suite}'. Omit the suite"));
     }
     cut_off.check_same(&machine::discover(&Sysroot::host()))?;
-    let disk = cut_off.disk().map(|(directory, named)| look(directory.to_owned(), named));
+    let disk = cut_off.asked.disk.clone().map(|(directory, named)| look(directory, named));
     if let Some(obstacle) = disk.as_ref().and_then(|target| target.obstacle.as_ref()) {
         return Err(format!("the run '{run}' cannot be resumed: {obstacle}"));
     }
     check_json(options)?;
     host::note_stop_signals();
-    let target = cut_off.server().map(Target::parse).transpose()?;
+    let target = cut_off.asked.server.as_deref().map(Target::parse).transpose()?;
     let server = match target.as_ref().map(|target| connect(target, key.as_ref(), options.quiet)).transpose() {
         Ok(server) => server,
         Err(outcome) => return outcome,
     };
-    let document = cut_off.document().clone();
+    let document = cut_off.document.clone();
     let declared = document.run.declared.iter().map(|(key, value)| format!("{key}={value}"));
     let declared = Declared::parse(&declared.collect::<Vec<_>>())?;
     let before = cut_off.seconds();
@@ -44,7 +44,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         write_budget: options.write_budget,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,
-        verify_only: cut_off.verify_only(),
+        verify_only: cut_off.asked.verify_only,
         disk,
         places: places(&options.tool)?,
         stored: true,
@@ -52,7 +52,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         ..Setting::new(worker_command()?, program(), &document.machine, &declared, began - before)
     };
     if !options.quiet {
-        let (left, rows) = (cut_off.left().len(), cut_off.plan().rows.len());
+        let (left, rows) = (cut_off.left().len(), cut_off.asked.plan.rows.len());
         complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
     let mut progress = Progress::new(options.quiet);
