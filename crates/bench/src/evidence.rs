@@ -12,7 +12,6 @@ pub(crate) struct Repetition {
 }
 
 impl Repetition {
-    /// Number of its process run; 0 without a metric.
     pub(crate) fn launch(&self) -> u32 {
         self.metrics.first().map_or(0, |metric| metric.sample.launch)
     }
@@ -25,6 +24,5 @@ pub(crate) enum Outcome {
     Unavailable(String),
     Failed(String),
     Interrupted,
-    /// The time of the run ended first.
     OutOfTime,
 }

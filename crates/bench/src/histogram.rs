@@ -88,7 +88,6 @@ impl Histogram {
         Some(Self { bins, slowest: slowest.parse().ok()? })
     }
 
-    /// The sum of all readable texts.
     pub(crate) fn merged<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut all = Self::new();
         texts.filter_map(Self::decode).for_each(|one| all.add(&one));

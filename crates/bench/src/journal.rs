@@ -24,27 +24,36 @@ pub const JOURNAL: &str = "journal.jsonl";
 pub(crate) enum Entry {
     /// The process that writes from here on.
     Owner(Owner),
-    /// What the run was asked to do.
     Asked(Box<Asked>),
     /// A file that must not outlive the run.
-    WillMake { path: PathBuf },
+    WillMake {
+        path: PathBuf,
+    },
     /// A group leader (a reference tool or its server) that must not outlive the run.
     Started(Owner),
-    /// A sample of a benchmark.
     Sample(Journalled),
-    /// A process run ended.
     Launched(EndedRun),
     /// The last process run was disturbed and is repeated.
-    Again { id: String },
+    Again {
+        id: String,
+    },
     /// The time budget ended a benchmark with its required samples.
-    Enough { id: String },
-    /// Progress of the reference tools.
+    Enough {
+        id: String,
+    },
     #[serde(alias = "beside")]
-    ReferenceTools { id: String, tools: Vec<ToolProgress> },
+    ReferenceTools {
+        id: String,
+        tools: Vec<ToolProgress>,
+    },
     /// Samples of these process runs no longer count.
-    Dropped { id: String, launches: Vec<u32> },
-    /// A failed benchmark is retried.
-    Retried { id: String },
+    Dropped {
+        id: String,
+        launches: Vec<u32>,
+    },
+    Retried {
+        id: String,
+    },
 }
 
 impl Entry {
@@ -128,7 +137,6 @@ impl Journal {
         // Without file locks, only the owner's process shows that the run is active.
         let _ = file.try_lock();
         let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
-        // A journal that cannot be begun is removed.
         let begun = journal.take_over();
         begun.inspect_err(|_| {
             let _ = fs::remove_file(&journal.path);
@@ -154,12 +162,10 @@ impl Journal {
         Ok((Self { file, path, will_make: Vec::new(), broken }, entries))
     }
 
-    /// Makes this process the owner.
     pub(crate) fn take_over(&mut self) -> io::Result<()> {
         self.note(&Entry::Owner(Owner::of(std::process::id())))
     }
 
-    /// Notes a file before it is created.
     pub(crate) fn will_make(&mut self, path: &Path) -> io::Result<()> {
         self.will_make.push(path.to_owned());
         self.note(&Entry::WillMake { path: path.to_owned() })

@@ -4,7 +4,7 @@
 use model::number::rough_duration;
 use std::io::Write;
 
-use bench::runner::{Event, Watcher};
+use bench::runner::Event;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Style;
 use report::terminal::{provisional_line, row_line};
@@ -92,8 +92,8 @@ fn left(seconds: f64) -> String {
     format!("{} left", rough_duration(seconds.max(1.0)))
 }
 
-impl Watcher for Progress {
-    fn event(&mut self, event: Event<'_>) {
+impl Progress {
+    pub(crate) fn event(&mut self, event: Event<'_>) {
         match event {
             Event::CannotStore(reason) => self.line(&format!("assay: {reason}")),
             _ if self.quiet => {}

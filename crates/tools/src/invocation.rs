@@ -203,7 +203,6 @@ pub(crate) fn command_line(program: &Path, words: &str) -> Vec<String> {
     std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect()
 }
 
-/// Distinct CPUs, ascending.
 pub(crate) fn distinct(cpus: &[u32]) -> Vec<u32> {
     let mut cpus = cpus.to_vec();
     cpus.sort_unstable();

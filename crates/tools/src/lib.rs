@@ -2,7 +2,6 @@
 //! and why its value may differ from ours.
 //!
 //! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools.
-//!
 //! Order of the modules: `output`, `invocation`, `tool`; `version`, `rate_search` and `examples`; the adapters in `memory`,
 //! `linpack`, `disk` and `net`; the table here.
 #![forbid(unsafe_code)]

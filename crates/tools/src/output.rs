@@ -34,7 +34,6 @@ impl Output {
         line.map_or_else(|| "it printed nothing".to_owned(), |line| line.chars().take(200).collect())
     }
 
-    /// Fails unless the exit status is 0.
     pub(crate) fn succeeded(&self, tool: &str) -> Result<(), ToolError> {
         let how = match self.status {
             Some(0) => return Ok(()),
@@ -92,7 +91,6 @@ pub(crate) fn only<T>(tool: &str, what: &str, all: Vec<T>, output: &Output) -> R
         .map_err(|all| ToolError(format!("{tool} printed {} {what} and not 1: {}", all.len(), output.complaint())))
 }
 
-/// Fails with the first reason that holds.
 pub(crate) fn refuse_if(tool: &str, reasons: &[(bool, &str)]) -> Result<(), ToolError> {
     let reason = reasons.iter().find(|(holds, _)| *holds);
     reason.map_or(Ok(()), |(_, reason)| Err(ToolError::not_comparable(tool, reason)))
@@ -102,7 +100,6 @@ pub(crate) fn details<const N: usize>(details: [(&str, Value); N]) -> Map<String
     details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// A tool's text with parsers for its labels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) tool: &'static str,
@@ -132,13 +129,11 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// Checks the number after `label` against a setting.
     pub(crate) fn ran_with(&self, label: &str, asked: impl Into<f64>) -> Result<(), ToolError> {
         let (ran, asked) = (self.number(label)?, asked.into());
         ToolError::unless((ran - asked).abs() <= 0.0, self.tool, label, ran, asked)
     }
 
-    /// Checks the text after `label` against a setting.
     pub(crate) fn ran_as(&self, label: &str, asked: &str) -> Result<(), ToolError> {
         let ran = self.after(label)?;
         ToolError::unless(ran == asked, self.tool, label, ran, asked)

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 /// The search ends when the rates that held and failed are within this factor.
 const CLOSE: f64 = 1.03;
 
-/// Factor for a settled rate that fails.
 const SLOWER: f64 = 0.95;
 
 /// Maximum runs per pair: eight halvings (1/256 of the sending rate) and six bisections from a factor of two to `CLOSE`.
@@ -47,7 +46,6 @@ impl RateSearch {
         match self {
             Self::Unlimited => None,
             Self::Between { held: None, failed } => Some(failed / 2.0),
-            // The geometric mean.
             Self::Between { held: Some(held), failed } => Some((held * failed).sqrt()),
             Self::Settled(rate) => Some(rate),
         }

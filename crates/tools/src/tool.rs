@@ -6,7 +6,6 @@ use model::sample::MetricName;
 use crate::invocation::{Invocation, Target};
 use crate::output::{Output, Reading, ToolError};
 
-/// Differences up to this are not explained.
 const WORTH_EXPLAINING: f64 = 0.05;
 
 /// A tool that our results are compared with.
@@ -135,7 +134,6 @@ impl Rule {
     }
 }
 
-/// One tool's file; every function is pure.
 pub(crate) trait Adapter: Sync {
     const DESCRIPTION: &'static ToolDescription;
 

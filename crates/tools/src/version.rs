@@ -3,7 +3,6 @@
 use crate::output::{Output, ToolError};
 use crate::tool::{ToolDescription, VersionSource};
 
-/// Maximum length of a version in a program's file.
 const LONGEST_VERSION: usize = 32;
 
 /// The version in a tool's answer; `None` if it prints its help instead. The exit status is ignored: some tools exit with 1.

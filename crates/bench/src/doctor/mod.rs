@@ -27,7 +27,6 @@ use model::disk_target::DiskTarget;
 use model::plan::Plan;
 pub(crate) use waiting::{Host, Source, wait_until_quiet};
 
-/// Seconds after which nothing new begins.
 const NOTHING_NEW_SECONDS: f64 = 4.6;
 /// Maximum and minimum seconds of watching.
 const WATCH_SECONDS: [f64; 2] = [2.0, 1.0];

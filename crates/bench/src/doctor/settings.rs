@@ -24,7 +24,6 @@ pub(super) struct Facts<'a> {
     pub(super) disk: Option<&'a DiskTarget>,
     pub(super) file_bytes: u64,
     pub(super) counter: bool,
-    /// Used share of the swap space.
     pub(super) swap_used: Option<f64>,
 }
 

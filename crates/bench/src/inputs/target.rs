@@ -93,7 +93,6 @@ fn unasked(kind: FilesystemKind, named: bool) -> Option<String> {
     remote.then(|| format!("is {}, which stores its data on another machine", kind.name))
 }
 
-/// The reason without the words that name the engine.
 pub(crate) fn why_not(sentence: &str) -> &str {
     let beginnings = ["io_uring is not available: ", "libaio is not available: "];
     beginnings.into_iter().find_map(|beginning| sentence.strip_prefix(beginning)).unwrap_or(sentence)

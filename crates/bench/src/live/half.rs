@@ -65,7 +65,6 @@ fn sweep(root: &Path) {
 pub(super) struct Half<'a> {
     pub(super) side: &'a LiveSide,
     pub(super) seed: u64,
-    /// Longest half so far, in seconds.
     pub(super) longest: Option<f64>,
 }
 

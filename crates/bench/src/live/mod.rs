@@ -83,7 +83,6 @@ pub fn live(live: &Live, watcher: &mut dyn FnMut(LiveProgress)) -> Result<LiveEn
     Ok(LiveEnd { comparison: compare(live, &pairs)?, trouble, signal })
 }
 
-/// Measures pairs until the rule, the time or a signal ends them.
 fn measure(
     live: &Live,
     switches: &mut Switches,

@@ -1,22 +1,18 @@
 //! Switches a machine between two settings with the user's commands, and always back.
 
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 use tools::Output;
 
-use crate::references::run::end_group;
+use crate::references::run::{complaints, end_group};
 
 /// Timeout of a switch command: kernel settings take milliseconds, restarting a service seconds.
 pub const SWITCH_SECONDS: f64 = 30.0;
-/// Poll interval; nothing is measured meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
-const KEPT_BYTES: u64 = 4096;
 /// How long to listen after a command ended: a process that it left may keep the stream open.
 const LISTEN: Duration = Duration::from_millis(200);
 
@@ -24,7 +20,6 @@ const LISTEN: Duration = Duration::from_millis(200);
 pub(super) struct Switches {
     commands: [Option<String>; 2],
     at: Option<usize>,
-    /// Something must be undone at the end.
     touched: bool,
     patience_seconds: f64,
 }
@@ -34,7 +29,6 @@ impl Switches {
         Self { commands, at: None, touched: false, patience_seconds: SWITCH_SECONDS }
     }
 
-    /// Switches to a side unless the machine is on it.
     pub(super) fn to(&mut self, side: usize) -> Result<(), String> {
         if self.at == Some(side) {
             return Ok(());
@@ -50,7 +44,6 @@ impl Switches {
         Ok(())
     }
 
-    /// Switches back to side A if anything was switched.
     pub(super) fn restore(&mut self) -> Result<(), String> {
         if !std::mem::take(&mut self.touched) || self.at == Some(0) {
             return Ok(());
@@ -80,28 +73,13 @@ fn carry_out(command: &str, patience_seconds: f64, heed_signals: bool) -> Result
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("could not be started: {error}"))?;
-    let complaints = listen(&mut child);
+    let complaints = complaints(&mut child);
     let status = wait(&mut child, patience_seconds, heed_signals)?;
     if status.success() {
         return Ok(());
     }
     let stderr = complaints.recv_timeout(LISTEN).unwrap_or_default();
     Err(format!("failed ({status}): {}", Output { stderr, ..Output::default() }.complaint()))
-}
-
-/// Standard error up to a limit; the rest is drained, so that no process blocks.
-fn listen(child: &mut Child) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    if let Some(mut stderr) = child.stderr.take() {
-        std::thread::spawn(move || {
-            let mut kept = Vec::new();
-            let _ = stderr.by_ref().take(KEPT_BYTES).read_to_end(&mut kept);
-            let heard = sender.send(String::from_utf8_lossy(&kept).into_owned());
-            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
-            heard
-        });
-    }
-    receiver
 }
 
 fn wait(child: &mut Child, patience_seconds: f64, heed_signals: bool) -> Result<ExitStatus, String> {

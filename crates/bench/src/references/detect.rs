@@ -80,11 +80,6 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
 
 pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 
-pub(crate) fn detect_all<'a>(ids: impl Iterator<Item = &'a str>, places: &Places) -> Detected {
-    let descriptions = ids.filter_map(|id| Some(tools::find(id)?.description()));
-    descriptions.map(|tool| (tool.id.to_owned(), detect(tool, places))).collect()
-}
-
 /// Ids of the usable tools.
 pub fn usable(places: &Places) -> Vec<&'static str> {
     let descriptions = TOOLS.iter().map(|tool| tool.description());

@@ -20,7 +20,6 @@ pub(super) fn free_port(transport: ListensFor) -> std::io::Result<u16> {
     Ok(bound?.port())
 }
 
-/// Whether a socket of this host listens at the port.
 pub(super) fn is_listened_at(port: u16, transport: ListensFor) -> bool {
     let (tables, state) = match transport {
         ListensFor::Tcp => (["proc/net/tcp", "proc/net/tcp6"], TCP_LISTEN),

@@ -21,14 +21,11 @@ use tools::rate_search::RateSearch;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToolProgress {
     pub(crate) tool: String,
-    /// Its runs, paired with our values.
     pub(crate) samples: Vec<ReferenceSample>,
     /// Pairs (ours, the tool's) of other common values.
     pub(crate) common: Vec<Vec<(f64, f64)>>,
-    /// Search for the rate that keeps a loss goal.
     pub(crate) search: RateSearch,
     pub(crate) failed: Option<String>,
-    /// Its last command line, with ports.
     pub(crate) called: CommandLines,
     pub(crate) last: Option<Reading>,
 }

@@ -19,7 +19,6 @@ use tools::{FILES, OwnFiles, OwnFolder, ToolError};
 /// Every Linux has it, and only owners can remove its entries.
 const PARENT: &str = "/tmp";
 const PREFIX: &str = "assay-tool-";
-/// Attempts to find an unused name.
 const NAMES_TRIED: u32 = 1000;
 
 static MADE: AtomicU32 = AtomicU32::new(0);
@@ -99,7 +98,6 @@ impl Drop for Folder {
 const RESERVE_PART: u64 = 20;
 const MOST_RESERVE_BYTES: u64 = 2 << 30;
 
-/// Something that would outlive a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lasting<'a> {
     Process(u32),

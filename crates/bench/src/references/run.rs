@@ -18,11 +18,8 @@ use super::own::{Files, Folder, Lasting};
 
 /// Poll interval for stop signals; waking up costs the measured CPUs microseconds.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// Poll interval of a starting server.
 const LISTEN_LOOK: Duration = Duration::from_millis(5);
-/// Timeout of a starting server.
 const LISTEN_SECONDS: f64 = 5.0;
-/// Seconds between SIGTERM and SIGKILL.
 const GRACE_SECONDS: f64 = 1.0;
 /// Polls until the streams of an ended program must be closed.
 const GRACE_LOOKS: u32 = 200;
@@ -32,11 +29,9 @@ const PORTS_TRIED: u32 = 5;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) output: Output,
-    /// Command line with the port used.
     pub(crate) argv: Vec<String>,
     /// Environment, with [`FOLDER`] as a placeholder.
     pub(crate) env: BTreeMap<String, String>,
-    /// Input files in its folder.
     pub(crate) files: BTreeMap<&'static str, String>,
     pub(crate) server_argv: Vec<String>,
     pub(crate) server_env: BTreeMap<String, String>,
@@ -195,7 +190,6 @@ fn stopped(argv: &[String]) -> ToolError {
 
 /// A program in its own process group; dropped, the group is killed and reaped.
 struct Running {
-    /// Removed after the group has ended.
     folder: Folder,
     child: Child,
     streams: [Stream; 2],
@@ -274,7 +268,6 @@ impl Running {
         Ok(self.status)
     }
 
-    /// Waits up to this time for the exit status.
     fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, ToolError> {
         // Its standard output closes when it exits; if another process keeps it open, the time passes.
         let looks = if self.streams[0].closed.recv_timeout(at_most).is_ok() { 10 } else { 1 };
@@ -327,6 +320,22 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// The beginning of a child's standard error; the rest is drained, so that no process blocks.
+pub(crate) fn complaints(child: &mut Child) -> Receiver<String> {
+    const KEPT_BYTES: u64 = 4096;
+    let (sender, receiver) = mpsc::channel();
+    if let Some(mut stderr) = child.stderr.take() {
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            let _ = stderr.by_ref().take(KEPT_BYTES).read_to_end(&mut kept);
+            let heard = sender.send(String::from_utf8_lossy(&kept).into_owned());
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+            heard
+        });
+    }
+    receiver
 }
 
 /// Kills the group of this leader.

@@ -267,18 +267,6 @@ fn live(tool: &str, experiment: &Experiment, file: Option<&HeldFile>, our_rate: 
 }
 
 #[test]
-fn the_real_likwid_bench_runs_with_our_settings() {
-    let experiment = memory(MemoryOp::Copy, Isa::Sse2, 32 << 20, 1);
-    if let Some(reading) = live("likwid-bench", &experiment, None, Some(5e9)) {
-        assert_eq!(reading.metric, MetricName::Throughput);
-        assert_eq!(reading.details["working_set"], f64::from(32 << 20));
-        assert_eq!(reading.details["cpus"][0], *sys::affinity::allowed_cpus().unwrap().last().unwrap());
-        // 5 GB/s for 0.1 s are 15 passes over 32 MiB.
-        assert_eq!(reading.details["iterations_per_thread"], 15.0);
-    }
-}
-
-#[test]
 fn the_real_stream_loops_of_likwid_bench_count_every_byte_once() {
     for (op, bytes) in [(MemoryOp::Triad, 48 << 20), (MemoryOp::TriadNt, 48 << 20), (MemoryOp::Read, 16 << 10)] {
         let experiment = memory(op, Isa::Sse2, bytes, 1);

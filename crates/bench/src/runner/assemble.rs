@@ -46,8 +46,7 @@ pub(super) fn row(planned: &Planned, progress: &Progress, best: Option<f64>, set
         let most = throughput.map_or(f64::INFINITY, |metric| metric.summary.median);
         disk.flushed_bytes_per_second = disk.flushed_bytes_per_second.map(|rate| rate.min(most));
     }
-    row.conditions.stop_reason = stop_reason(progress.over.as_ref());
-    row.conditions.stop = stop(progress.over.as_ref());
+    (row.conditions.stop_reason, row.conditions.stop) = stop(progress.over.as_ref()).unzip();
     row.conditions.disturbed_launches = count(disturbed.iter().filter(|disturbed| **disturbed).count());
     row.conditions.repeated_launches = count(progress.runs.iter().filter(|launch| launch.repeat).count());
     if planned.sampling.until_steady {
@@ -87,24 +86,21 @@ fn put_references(row: &mut Row, planned: &Planned, progress: &Progress, setting
     }
 }
 
-fn stop_reason(over: Option<&Over>) -> Option<String> {
-    match over {
-        Some(Over::Measured(reason)) => Some(reason.to_string()),
-        Some(Over::CutShort(reason)) => Some(reason.clone()),
-        _ => None,
-    }
-}
-
-const fn stop(over: Option<&Over>) -> Option<Stop> {
-    match over {
-        Some(Over::Measured(StopReason::Repetitions { .. })) => Some(Stop::Planned),
-        Some(Over::Measured(StopReason::Narrow { .. })) => Some(Stop::Narrow),
-        Some(Over::Measured(StopReason::Maximum { .. })) => Some(Stop::Most),
-        Some(Over::Measured(StopReason::Steady { .. })) => Some(Stop::Steady),
-        Some(Over::Measured(StopReason::NotSteady { .. })) => Some(Stop::NotSteady),
-        Some(Over::Measured(StopReason::OutOfTime { .. }) | Over::CutShort(_)) => Some(Stop::Time),
-        _ => None,
-    }
+fn stop(over: Option<&Over>) -> Option<(String, Stop)> {
+    let reason = match over? {
+        Over::Measured(reason) => reason,
+        Over::CutShort(reason) => return Some((reason.clone(), Stop::Time)),
+        Over::Not(..) => return None,
+    };
+    let stop = match reason {
+        StopReason::Repetitions { .. } => Stop::Planned,
+        StopReason::Narrow { .. } => Stop::Narrow,
+        StopReason::Maximum { .. } => Stop::Most,
+        StopReason::Steady { .. } => Stop::Steady,
+        StopReason::NotSteady { .. } => Stop::NotSteady,
+        StopReason::OutOfTime { .. } => Stop::Time,
+    };
+    Some((reason.to_string(), stop))
 }
 
 fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
@@ -114,7 +110,6 @@ fn cut_short(missing: f64, samples: usize) -> Option<Warning> {
     })
 }
 
-/// One metric per name, in the order of the first sample.
 fn metrics(repetitions: &[Repetition]) -> Vec<Metric> {
     let first = repetitions.first().map(|one| one.metrics.as_slice()).unwrap_or_default();
     let all = || repetitions.iter().flat_map(|one| &one.metrics);
@@ -200,16 +195,6 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_row_is_ok_verified_and_has_a_confidence() {
-        let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
-        let row = row(&planned(), &measured(&[1.0; 9]), None, &setting(&machine, &declared));
-        assert_eq!((row.status, row.verified), (Status::Ok, Some(true)));
-        assert_eq!(row.metrics[0].summary.n, 9);
-        assert!(row.confidence.is_some() && row.reason.is_none());
-        assert!(row.conditions.stop_reason.is_some());
-    }
-
-    #[test]
     fn rounds_are_judged_by_their_own_rule_and_not_as_noise() {
         let (machine, declared) = (machine_with_cpus(2), machine::Declared::default());
         let sampling = Sampling { samples: 8, per_launch: 8, until_steady: true, ..Sampling::default() };
@@ -255,6 +240,8 @@ mod tests {
         let assembled =
             |params: MemoryParams| row(&of_memory(params), &measured(&[1e9; 9]), None, &setting(&machine, &declared));
         let read = assembled(memory_params(MemoryOp::Read, 1));
+        assert_eq!((read.status, read.verified, read.metrics[0].summary.n), (Status::Ok, Some(true), 9));
+        assert!(read.confidence.is_some() && read.reason.is_none() && read.conditions.stop_reason.is_some());
         assert_eq!(read.metrics[0].efficiency.map(|share| share.of), Some(PeakKind::Declared));
         let cached = MemoryParams { working_set: 1 << 20, ..memory_params(MemoryOp::Read, 1) };
         for params in [cached, memory_params(MemoryOp::Load, 1), memory_params(MemoryOp::Increment, 1)] {

@@ -1,7 +1,7 @@
 //! One process run: a worker is started, read, and ended if it hangs or the run stops. Every outcome is a value.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,21 +13,18 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
 use crate::evidence::{Outcome, Repetition};
+use crate::references::run::complaints;
 
 /// Poll interval for stop signals; waking up costs the measured CPUs microseconds.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// Timeout of the server's address.
 const LISTENING_SECONDS: f64 = 10.0;
 /// Seconds for the client to report that the server failed.
 const OTHER_END_SECONDS: f64 = 1.0;
 /// Timeout of a killed worker. One that waits for a hanging device cannot be killed, and is not waited for.
 const KILLED_SECONDS: f64 = 3.0;
 const KILLED_LAST_SECONDS: f64 = 0.25;
-/// How far apart a signal reaches the worker and us.
 const SIGNALS_APART_SECONDS: f64 = 0.5;
-/// Poll interval for a killed worker.
 const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
-const KEPT_COMPLAINT_BYTES: u64 = 4096;
 
 /// How to start a worker.
 #[derive(Clone, Debug)]
@@ -101,9 +98,7 @@ struct Worker {
     other: Option<Box<Worker>>,
     /// Its error or how it ended, and when that was noticed.
     word_of_the_other: Option<(String, f64)>,
-    /// When it last reported to be preparing.
     prepared_until: Option<f64>,
-    /// The run's time has ended.
     is_last: bool,
 }
 
@@ -133,36 +128,19 @@ impl Worker {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start a worker process ('{}'): {error}", command.program.display()))?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (line_sender, lines) = mpsc::channel();
-        let (complaint_sender, complaints) = mpsc::channel();
-        if let Some(stdout) = stdout {
+        let (sender, lines) = mpsc::channel();
+        if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
-                BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| line_sender.send(line))
+                BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
             });
         }
-        if let Some(stderr) = stderr {
-            std::thread::spawn(move || {
-                let mut kept = String::new();
-                let mut stderr = stderr;
-                let _ = stderr.by_ref().take(KEPT_COMPLAINT_BYTES).read_to_string(&mut kept);
-                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
-                complaint_sender.send(kept)
-            });
-        }
-        if let Some(mut stdin) = stdin {
+        let complaints = complaints(&mut child);
+        if let Some(mut stdin) = child.stdin.take() {
             // The exit status shows a worker that is gone already.
             let _ = writeln!(stdin, "{text}");
         }
-        Ok(Self {
-            child,
-            lines,
-            complaints,
-            other: None,
-            word_of_the_other: None,
-            prepared_until: None,
-            is_last: false,
-        })
+        let (word_of_the_other, prepared_until) = (None, None);
+        Ok(Self { child, lines, complaints, other: None, word_of_the_other, prepared_until, is_last: false })
     }
 
     /// The next message, if one arrives soon; fails with the outcome, or `None` if the worker ended.

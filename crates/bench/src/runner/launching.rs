@@ -8,7 +8,6 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
 use super::launch::{self, Heard, Patience};
-use super::paired_tool::Moment;
 use super::progress::Over;
 use super::run::Run;
 use super::setting::{Event, WRITE_BUDGET};
@@ -21,9 +20,7 @@ use model::plan::Planned;
 const PATIENCE_SECONDS: f64 = 60.0;
 /// Seconds for workers to end by themselves before the time limit.
 const ENDING_SECONDS: f64 = 1.0;
-/// A process run may take this many shares of the time.
 const SHARES: u32 = 3;
-/// Minimum seconds of a process run that the time budget cuts.
 const LEAST_SECONDS: f64 = 1.0;
 const QUICK_SECONDS: f64 = 0.05;
 /// The same for operations that wait: longer than TCP's minimum retransmission timeout, 200 ms (`TCP_RTO_MIN`,
@@ -75,10 +72,10 @@ impl Run<'_> {
         let now = self.seconds_so_far();
         let state = &mut self.states[index];
         let our_rate = state.progress.values().last().copied();
-        let moment = Moment { planned: state.planned, file: file.as_ref(), our_rate, now };
-        let storage = &mut self.storage;
-        let overwritten = state.progress.tools[tool].measure(moment, &mut |lasting| storage.lasting(lasting));
-        let area = state.planned.experiment.area;
+        let (storage, planned) = (&mut self.storage, state.planned);
+        let tool = &mut state.progress.tools[tool];
+        let overwritten = tool.measure(planned, file.as_ref(), our_rate, now, &mut |lasting| storage.lasting(lasting));
+        let area = planned.experiment.area;
         if let (Some(file), (Some(resources), _)) = (file.filter(|_| overwritten), self.resources(area)) {
             resources.release(Release::Contents(&file));
         }
@@ -97,7 +94,7 @@ impl Run<'_> {
         self.order.runs += 1;
         let (seconds_left, done) = self.outlook();
         let rows = (self.states.iter().filter(|state| state.progress.is_over()).count(), self.states.len());
-        self.watcher.event(Event::Launching { row: &self.states[index].result, seconds_left, done, rows });
+        (self.watcher)(Event::Launching { row: &self.states[index].result, seconds_left, done, rows });
         let began = monotonic_raw_seconds();
         // Before the file is created, since it counts as present from then on.
         let most_written_bytes = self.most_written_bytes(index);

@@ -17,4 +17,4 @@ pub(crate) use assemble::add_journalled;
 pub use launch::WorkerCommand;
 pub use resume::{CutOff, go_on};
 pub use run::run;
-pub use setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, Unwatched, WRITE_BUDGET, Watcher};
+pub use setting::{Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};

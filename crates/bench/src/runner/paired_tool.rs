@@ -15,7 +15,7 @@ use tools::rate_search::{MOST_RUNS, sent_too_fast};
 use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
 
 use super::reference_pairs::{COMMON, enter};
-use crate::references::detect::{Detected, Found, NotFound, Places, detect_all};
+use crate::references::detect::{Detected, Found, NotFound, Places, detect};
 use crate::references::own::Lasting;
 use crate::references::run::run;
 use crate::references::{CommandLines, ToolProgress};
@@ -42,18 +42,10 @@ impl std::fmt::Debug for PairedTool {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Moment<'a> {
-    pub(super) planned: &'a Planned,
-    pub(super) file: Option<&'a HeldFile>,
-    pub(super) our_rate: Option<f64>,
-    pub(super) now: f64,
-}
-
-/// The tools of a plan, each detected once.
 pub(super) fn detected(rows: &[Planned], places: &Places) -> Detected {
     let ids: BTreeSet<&str> = rows.iter().flat_map(|row| row.reference_tools.iter().map(String::as_str)).collect();
-    detect_all(ids.into_iter(), places)
+    let descriptions = ids.into_iter().filter_map(|id| Some(find(id)?.description()));
+    descriptions.map(|tool| (tool.id.to_owned(), detect(tool, places))).collect()
 }
 
 pub(super) fn paired_tools(
@@ -84,7 +76,6 @@ impl PairedTool {
         Self { tool, found, pairs, progress, pending: None, raw: String::new(), raw_name }
     }
 
-    /// Resumes from the progress of the same tool.
     pub(super) fn go_on_from(&mut self, so_far: &ToolProgress) {
         if so_far.tool == self.progress.tool {
             self.progress.clone_from(so_far);
@@ -93,7 +84,6 @@ impl PairedTool {
         }
     }
 
-    /// Fails the tool if another version is installed now.
     pub(super) fn hold_against(&mut self, now: &Detected) {
         let (Ok(then), None) = (&self.found, &self.progress.failed) else { return };
         self.progress.failed = match now.get(&self.progress.tool) {
@@ -106,7 +96,6 @@ impl PairedTool {
         };
     }
 
-    /// Restores its output from before the interruption.
     pub(super) fn printed_before(&mut self, read: &dyn Fn(&str) -> Option<String>) {
         self.raw = read(&self.raw_name).unwrap_or_default();
     }
@@ -116,19 +105,26 @@ impl PairedTool {
     }
 
     /// Runs the tool for a value; returns whether it overwrote its file.
-    pub(super) fn measure(&mut self, at: Moment<'_>, on_start: &mut dyn FnMut(Lasting<'_>)) -> bool {
+    pub(super) fn measure(
+        &mut self,
+        planned: &Planned,
+        file: Option<&HeldFile>,
+        our_rate: Option<f64>,
+        now: f64,
+        on_start: &mut dyn FnMut(Lasting<'_>),
+    ) -> bool {
         let Ok(found) = self.found.clone() else { return false };
         let mut overwritten = false;
         for _ in 0..MOST_RUNS {
             let target = Target {
-                experiment: &at.planned.experiment,
+                experiment: &planned.experiment,
                 program: &found.path,
                 launcher: found.launcher.as_deref(),
-                cpus: &at.planned.cpus,
-                other_cpus: &at.planned.other_cpus,
+                cpus: &planned.cpus,
+                other_cpus: &planned.other_cpus,
                 seconds: RUN_SECONDS,
-                file: at.file,
-                our_rate: at.our_rate,
+                file,
+                our_rate,
                 version: found.version.as_deref().unwrap_or_default(),
                 offered_rate: self.progress.search.rate(),
             };
@@ -138,7 +134,7 @@ impl PairedTool {
             });
             match reading {
                 Ok(reading) if self.progress.search.ran(sent_too_fast(target.experiment, &reading)) => {
-                    self.pending = Some((reading.value, at.now));
+                    self.pending = Some((reading.value, now));
                     self.progress.last = Some(reading);
                     return overwritten;
                 }
@@ -188,7 +184,6 @@ impl PairedTool {
         }
     }
 
-    /// Name and content of its output file, if any.
     pub(super) fn raw(&self) -> Option<(&str, &str)> {
         (!self.raw.is_empty()).then_some((self.raw_name.as_str(), self.raw.as_str()))
     }
@@ -218,7 +213,6 @@ impl PairedTool {
         reference
     }
 
-    /// The facts that do not depend on the outcome.
     fn facts(&self, stored: bool) -> word::Reference {
         let last = self.progress.last.as_ref();
         word::Reference {
@@ -439,8 +433,7 @@ mod tests {
         for (ours_at, theirs_at, expected) in
             [(2.0, 1.0, Some(true)), (3.0, 4.0, None), (5.0, 6.0, Some(false)), (8.0, 7.0, None)]
         {
-            let at = Moment { planned: &planned, file: None, our_rate: None, now: theirs_at };
-            row.tools[0].measure(at, &mut |_| {});
+            row.tools[0].measure(&planned, None, None, theirs_at, &mut |_| {});
             let mut ours = repetition(1000.0);
             ours.metrics[0].sample.start = ours_at;
             row.samples.push(ours);
@@ -452,17 +445,16 @@ mod tests {
     #[test]
     fn a_tool_that_loses_too_much_is_brought_to_the_highest_rate_that_it_keeps() {
         let planned = Planned { experiment: no_drop(), ..planned() };
-        let at = Moment { planned: &planned, file: None, our_rate: None, now: 1.0 };
         let mut tool = installed(&Lossy { link: 300.0 }, 6);
-        tool.measure(at, &mut |_| {});
+        tool.measure(&planned, None, None, 1.0, &mut |_| {});
         let (found, _) = tool.pending.unwrap();
         assert!((290.0..=300.0).contains(&found), "{found}: {}", tool.raw);
         let runs = tool.raw.matches('$').count();
         assert!(runs > 3 && tool.raw.starts_with("$ /bin/echo 1000"), "{}", tool.raw);
-        tool.measure(at, &mut |_| {});
+        tool.measure(&planned, None, None, 1.0, &mut |_| {});
         assert_eq!((tool.pending, tool.raw.matches('$').count()), (Some((found, 1.0)), runs + 1), "found once");
         let mut hopeless = installed(&Lossy { link: 0.0 }, 6);
-        hopeless.measure(at, &mut |_| {});
+        hopeless.measure(&planned, None, None, 1.0, &mut |_| {});
         assert!(hopeless.pending.is_none() && hopeless.progress.failed.unwrap().contains("more than the goal"));
     }
 

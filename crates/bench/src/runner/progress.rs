@@ -15,7 +15,6 @@ use model::plan::{Plan, Planned, Sampling};
 use verdict::judge::ProcessRun;
 
 const VERIFY_SAMPLES: u32 = 1;
-/// Ignore overruns shorter than this.
 const LITTLE_SECONDS: f64 = 0.25;
 
 #[derive(Clone, Debug)]
@@ -33,7 +32,6 @@ pub(super) struct Progress {
     pub(super) tools: Vec<PairedTool>,
     /// Samples repeated because of interference.
     again: u32,
-    /// Maximum samples in the time left.
     most_in_time: Option<u32>,
 }
 
@@ -133,7 +131,6 @@ impl Progress {
         before_samples_seconds(planned) + f64::from(self.samples_next(planned)) * planned.sampling.sample_seconds
     }
 
-    /// Expected overrun of the next process run; 0 if short.
     pub(super) fn waits_beyond_plan(&self, planned: &Planned) -> f64 {
         let beyond = self.next_run_seconds(planned) - self.planned_seconds(planned);
         if beyond > LITTLE_SECONDS { beyond } else { 0.0 }
@@ -203,7 +200,6 @@ impl Progress {
         });
     }
 
-    /// Whether a resumed run must continue it.
     pub(super) fn is_left(&self) -> bool {
         match &self.over {
             None | Some(Over::CutShort(_)) => true,
@@ -216,7 +212,6 @@ impl Progress {
         matches!(self.over, Some(Over::Not(Status::Failed, _)))
     }
 
-    /// Reopens it if it was cut off.
     pub(super) fn go_on(&mut self) {
         if self.is_left() {
             self.over = None;
@@ -257,7 +252,6 @@ impl Progress {
         }
     }
 
-    /// The headline metric's values in order.
     pub(super) fn values(&self) -> Vec<f64> {
         self.samples.iter().filter_map(|one| Some(one.metrics.first()?.sample.value)).collect()
     }
@@ -368,7 +362,6 @@ mod tests {
         Planned { sampling, setup_seconds: 10.0, ..planned() }
     }
 
-    /// The state after a process run with these values.
     fn over_after(row: &mut Progress, values: &[f64]) -> Option<Over> {
         for value in values {
             row.pending(repetition(*value));

@@ -22,7 +22,6 @@ pub(super) const COMMON: &[Common] = &[
     Common { name: "loss", unit: Unit::One, path: "/loss" },
 ];
 
-/// 99th percentile of a sample's operations.
 pub(super) const LATENCY_P99: &str = "latency_p99";
 
 impl Common {

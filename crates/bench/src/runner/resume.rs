@@ -56,7 +56,6 @@ impl CutOff {
                 "the run '{run}' uses the reference tool '{tool}', which this version does not support; {NEW_RUN}"
             ));
         }
-        // Clean up after the dead process.
         journal::sweep(folder.path());
         let cut_off = Self { folder, document, asked, entries, journal, retry_failed };
         cut_off.check_left(run)?;
@@ -114,7 +113,6 @@ impl CutOff {
     }
 }
 
-/// The restored states, and the number of the last process run.
 fn played_back<'a>(asked: &'a Asked, entries: &[Entry]) -> (Vec<State<'a>>, u32) {
     let mut states = initial_states(&asked.plan, asked.verify_only, &asked.tools);
     let runs = play_back(&mut states, entries);
@@ -125,7 +123,7 @@ fn played_back<'a>(asked: &'a Asked, entries: &[Entry]) -> (Vec<State<'a>>, u32)
 pub fn go_on(
     cut_off: CutOff,
     setting: &Setting<'_>,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watcher<'_>,
 ) -> Result<(Finished, RunFolder), String> {
     let seconds = cut_off.seconds();
     let CutOff { folder, document, asked, entries, journal, retry_failed } = cut_off;
@@ -217,7 +215,6 @@ fn play(progress: &mut Progress, entry: &Entry) {
     }
 }
 
-/// Entries to be applied before a benchmark is resumed.
 fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
     let retried = (retry_failed && row.has_failed()).then(|| Entry::Retried { id: id.to_owned() });
     let runs = row.to_be_dropped();
@@ -229,7 +226,6 @@ fn printed(folder: &Path, name: &str) -> Option<String> {
     fs::read(folder.join("raw").join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Search places: where the tools were found.
 fn places(tools: &Detected, now: &Places) -> Places {
     let found = tools.iter().filter_map(|(name, found)| Some((name.clone(), found.as_ref().ok()?.path.clone())));
     Places { search_path: now.search_path.clone(), overrides: found.collect() }
@@ -258,7 +254,6 @@ fn is_cut(document: &Document) -> bool {
     document.experiments.iter().any(|row| row.reason.as_deref().is_some_and(is_budget))
 }
 
-/// The first difference of two machines, for a sentence.
 fn difference(then: &Machine, now: &Machine) -> Option<String> {
     fn shown<T: std::fmt::Display>(value: Option<T>) -> String {
         value.map_or_else(|| "unknown".to_owned(), |value| format!("'{value}'"))

@@ -11,7 +11,7 @@ use sys::process;
 use super::assemble;
 use super::paired_tool::detected;
 use super::progress::{State, initial_states};
-use super::setting::{Ending, Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
+use super::setting::{Event, Finished, INTERRUPTED, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use super::storage::{Storage, has_histograms};
 use crate::doctor::{Host, wait_until_quiet};
 use crate::engines::resources::{Forecast, ResourceContext, RunResources, Scheduling, WriteForecast};
@@ -32,7 +32,7 @@ pub fn run(
     plan: &Plan,
     setting: &Setting<'_>,
     folder: Option<&RunFolder>,
-    watcher: &mut dyn Watcher,
+    watcher: &mut Watcher<'_>,
 ) -> Result<Finished, String> {
     Ok(Run::begin(plan, setting, folder, watcher)?.carry_out())
 }
@@ -40,23 +40,20 @@ pub fn run(
 pub(super) struct Run<'a> {
     pub(super) plan: &'a Plan,
     pub(super) setting: &'a Setting<'a>,
-    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) watcher: &'a mut Watcher<'a>,
     /// The document without results, which are in `states`.
     pub(super) document: Document,
-    /// One per benchmark, in the plan's order.
     pub(super) states: Vec<State<'a>>,
     pub(super) storage: Storage<'a>,
     resources: BTreeMap<Area, Box<dyn RunResources + 'a>>,
     pub(super) order: Order,
     /// Seconds left for repeats without a time budget.
     pub(super) repeat_seconds: f64,
-    /// The timer's calibration, checked at the end.
     clock: (Calibration, Timer),
     /// Highest operations per cycle of each kernel (id without threads).
     best_ops_per_cycle: BTreeMap<String, f64>,
 }
 
-/// Position in the interleaved order.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) random: Random,
@@ -70,7 +67,7 @@ impl<'a> Run<'a> {
         plan: &'a Plan,
         setting: &'a Setting<'a>,
         folder: Option<&'a RunFolder>,
-        watcher: &'a mut dyn Watcher,
+        watcher: &'a mut Watcher<'a>,
     ) -> Result<Self, String> {
         let mut run = Self::prepare(plan, setting, folder, watcher);
         let tools = if setting.verify_only { Detected::new() } else { detected(&plan.rows, &setting.places) };
@@ -82,12 +79,11 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// A run without benchmarks and journal.
     pub(super) fn prepare(
         plan: &'a Plan,
         setting: &'a Setting<'a>,
         folder: Option<&'a RunFolder>,
-        watcher: &'a mut dyn Watcher,
+        watcher: &'a mut Watcher<'a>,
     ) -> Self {
         let (disk, server, time_budget) = (setting.disk.as_ref(), setting.server, setting.time_budget);
         let context = ResourceContext { plan, disk, server, time_budget };
@@ -113,11 +109,12 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn carry_out(mut self) -> Finished {
-        let ending = self.measure();
-        self.end(ending)
+        let signal = self.measure();
+        self.end(signal)
     }
 
-    fn measure(&mut self) -> Ending {
+    /// Measures all benchmarks; returns the signal that ended it.
+    fn measure(&mut self) -> Option<i32> {
         for session in 1..=self.plan.sessions {
             let before = self.order.runs;
             self.order.session = session;
@@ -131,12 +128,12 @@ impl<'a> Run<'a> {
                 if let Some(resources) = self.resources.get_mut(&area) {
                     resources.release(crate::engines::resources::Release::All);
                 }
-                if let Some(signal) = signal {
-                    return Ending::Interrupted(signal);
+                if signal.is_some() {
+                    return signal;
                 }
             }
         }
-        Ending::Complete
+        None
     }
 
     /// Pauses between sessions, so that they see different states of the machine.
@@ -239,7 +236,7 @@ impl<'a> Run<'a> {
         }
         self.assemble(index);
         self.report_storage_failure();
-        self.watcher.event(Event::Finished(&self.states[index].result));
+        (self.watcher)(Event::Finished(&self.states[index].result));
     }
 
     /// End of measuring in seconds of `CLOCK_MONOTONIC_RAW`, with a reserve for the end of the run.
@@ -271,7 +268,6 @@ impl<'a> Run<'a> {
         monotonic_raw_seconds() - self.setting.began
     }
 
-    /// Waits for other processes if the user asked for it and time is left.
     fn wait_until_quiet(&mut self, area: Area) {
         let Some(limit) = self.setting.wait_quiet else { return };
         let waited = self.document.conditions.waited_seconds.unwrap_or(0.0);
@@ -280,13 +276,13 @@ impl<'a> Run<'a> {
         if at_most <= 0.0 {
             return;
         }
-        self.watcher.event(Event::Waiting(at_most));
+        (self.watcher)(Event::Waiting(at_most));
         let found = wait_until_quiet(at_most, &mut Host(self.scheduling(area).watched));
         // A look that finds nothing is not a wait.
         let seconds = found.because.as_ref().map_or(0.0, |_| found.seconds);
         self.document.conditions.waited_seconds = Some(waited + seconds);
         if let Some(because) = found.because.filter(|_| !found.quiet && process::stop_signal().is_none()) {
-            self.watcher.event(Event::NotQuiet(&because));
+            (self.watcher)(Event::NotQuiet(&because));
         }
     }
 
@@ -357,12 +353,12 @@ impl<'a> Run<'a> {
         let state = &self.states[index];
         let row = &state.result;
         let of = state.progress.wanted();
-        self.watcher.event(if is_over { Event::Finished(row) } else { Event::Provisional { row, of } });
+        (self.watcher)(if is_over { Event::Finished(row) } else { Event::Provisional { row, of } });
     }
 
     pub(super) fn report_storage_failure(&mut self) {
         if let Some(reason) = self.storage.new_failure() {
-            self.watcher.event(Event::CannotStore(reason));
+            (self.watcher)(Event::CannotStore(reason));
         }
     }
 
@@ -381,8 +377,8 @@ impl<'a> Run<'a> {
     }
 
     /// Ends the run: rebuilds all results, judges them together and writes the last document.
-    pub(super) fn end(mut self, ending: Ending) -> Finished {
-        if ending != Ending::Complete {
+    fn end(mut self, signal: Option<i32>) -> Finished {
+        if signal.is_some() {
             for state in self.states.iter_mut().filter(|state| !state.progress.is_over()) {
                 state.progress.out_of(INTERRUPTED);
             }
@@ -392,7 +388,7 @@ impl<'a> Run<'a> {
         (0..self.states.len()).for_each(|index| self.assemble(index));
         self.report_storage_failure();
         let mut document = self.document_so_far();
-        document.run.complete = ending == Ending::Complete;
+        document.run.complete = signal.is_none();
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
@@ -401,7 +397,7 @@ impl<'a> Run<'a> {
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());
         self.storage.end_journal(is_left);
-        Finished { document, ending, not_stored: self.storage.failure }
+        Finished { document, signal, not_stored: self.storage.failure }
     }
 
     pub(super) fn document_so_far(&mut self) -> Document {
@@ -458,15 +454,12 @@ fn machine_state(began: f64) -> MachineState {
     MachineState { at_seconds: Some(monotonic_raw_seconds() - began), ..seen }
 }
 
-/// Below this much finished work no forecast is made.
 const LEAST_SECONDS: f64 = 10.0;
 /// Seconds for the end of a run on a fast disk: judgement, document, report.
 const CLOSING_SECONDS: f64 = 1.0;
-/// Maximum share of a time budget reserved for the end.
 const CLOSING_SHARE: f64 = 0.2;
 /// Files stored at the end: last result, histograms, document, report.
 const CLOSING_STORES: f64 = 4.0;
-/// Their slowness behind requests in flight.
 const CLOSING_SLOWNESS: f64 = 2.0;
 /// Share of a file's time for each file of histograms, which are stored together.
 const TOGETHER_SHARE: f64 = 0.5;

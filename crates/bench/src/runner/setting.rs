@@ -111,35 +111,15 @@ pub enum Event<'a> {
 }
 
 /// Observer of a run.
-pub trait Watcher {
-    /// An event happened.
-    fn event(&mut self, event: Event<'_>);
-}
-
-/// Ignores all events.
-#[derive(Debug)]
-pub struct Unwatched;
-
-impl Watcher for Unwatched {
-    fn event(&mut self, _: Event<'_>) {}
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Every benchmark was reached or skipped.
-    Complete,
-    /// A signal stopped it.
-    Interrupted(i32),
-}
+pub type Watcher<'a> = dyn FnMut(Event<'_>) + 'a;
 
 /// A finished run.
 #[derive(Debug)]
 pub struct Finished {
     /// Its document.
     pub document: Document,
-    /// How it ended.
-    pub ending: Ending,
+    /// The signal that stopped it.
+    pub signal: Option<i32>,
     /// Why it could not be stored.
     pub not_stored: Option<String>,
 }

@@ -12,13 +12,11 @@ use crate::journal::{Entry, Journal, Journalled, Owner};
 use crate::references::own::Lasting;
 use crate::store::RunFolder;
 
-/// Stores a run until the first failure.
 #[derive(Debug)]
 pub(super) struct Storage<'a> {
     folder: Option<&'a RunFolder>,
     pub(super) journal: Option<Journal>,
     pub(super) failure: Option<String>,
-    /// The watcher knows the failure.
     reported: bool,
     documents: u32,
     pub(super) document_seconds: f64,
@@ -111,7 +109,6 @@ impl<'a> Storage<'a> {
             .for_each(|reason| self.fail(reason));
     }
 
-    /// Ends the journal, which stays if something is left to do.
     pub(super) fn end_journal(&mut self, is_left: bool) {
         match self.journal.take().filter(|_| self.failure.is_none()) {
             Some(journal) if is_left => journal.leave(),
@@ -125,7 +122,6 @@ pub(super) fn has_histograms(state: &State<'_>) -> bool {
     state.progress.samples.iter().any(|one| one.histogram.is_some())
 }
 
-/// Name and content of a benchmark's histogram file, if operations were timed.
 fn histogram_log(state: &State<'_>) -> Option<(String, Vec<u8>)> {
     let repetitions = state.progress.samples.iter().filter_map(|one| {
         let sample = &one.metrics.first()?.sample;

@@ -17,7 +17,6 @@ const ONE_AFTER_THE_OTHER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct ClientQueue {
     state: Mutex<State>,
-    /// A process run ended or a client left.
     changed: Condvar,
     concurrent: usize,
 }
@@ -59,7 +58,6 @@ impl ClientQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins the queue; `None` if it is full.
     pub(super) fn enter(&self) -> Option<QueuePlace<'_>> {
         let mut state = self.state();
         if state.waiting.len() >= MOST_WAITING {
@@ -117,7 +115,6 @@ impl Current {
 }
 
 impl QueuePlace<'_> {
-    /// Clients before this one, including those measuring.
     pub(super) fn ahead(&self) -> usize {
         let state = self.queue.state();
         let place = state.waiting.iter().position(|number| *number == self.number);

@@ -32,13 +32,11 @@ use crate::net::preface::{Preface, Purpose, Token};
 use areas::net::modes::MOST_BLOCK_BYTES;
 use areas::place;
 
-/// Maximum unauthenticated clients.
 const MOST_UNIDENTIFIED: usize = 256;
 const GREETING_SECONDS: f64 = 5.0;
 const SILENCE_SECONDS: f64 = 5.0;
 const NOTIFY_SECONDS: f64 = 1.0;
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// Timeout for connections to close at the end.
 const GOOD_BYE: Duration = Duration::from_millis(500);
 const MOST_FLOWS: u32 = 128;
 const CALIBRATION: Duration = Duration::from_millis(20);
@@ -285,7 +283,6 @@ impl Server {
         Ok(tame(&hello.program))
     }
 
-    /// The common version and the client's nonce.
     fn agree(&self, hello: &Hello) -> Result<(u32, Token), Refusal> {
         let version = common(VERSIONS, hello.versions).ok_or_else(|| {
             let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
@@ -306,7 +303,6 @@ impl Server {
         Client { stream, heard: monotonic_raw_seconds(), silence_seconds: self.silence_seconds }
     }
 
-    /// Waits for the client's turn.
     fn wait(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>) -> Result<Token, Refusal> {
         let other = |reason: String| Refusal(Cause::Other, reason);
         let mut client = self.client(stream);
@@ -416,7 +412,6 @@ impl Client<'_> {
     }
 }
 
-/// Counts a client after its turn.
 struct Served<'a>(&'a AtomicUsize);
 
 impl Drop for Served<'_> {

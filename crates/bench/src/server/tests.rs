@@ -38,7 +38,6 @@ fn serving(key: Option<Key>) -> ServerOptions {
     }
 }
 
-/// Runs a server during `act`; returns its notices.
 fn with_server(
     serving: ServerOptions,
     launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,

@@ -39,7 +39,6 @@ pub(super) struct Look {
     pub(super) paced: bool,
 }
 
-/// A loop paced by a chain inside it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacedLoop {
     pub(super) iterations: u64,
@@ -47,9 +46,7 @@ pub(super) struct PacedLoop {
     pub(super) cycles: f64,
     /// Seconds per iteration without the chain, in the last burst.
     pub(super) plain_seconds: f64,
-    /// Its minimum so far.
     least_plain_seconds: f64,
-    /// Minimum seconds per iteration with the chain.
     least_seconds: f64,
 }
 
@@ -62,7 +59,6 @@ const PACED_RUNS: u32 = 2;
 const PACED_BY_CHAIN: f64 = 1.03;
 
 impl ClockProbe {
-    /// `imul_cycles` is the multiplication latency of this core.
     pub(super) fn new(timer: Timer, imul_cycles: u32) -> Self {
         Self { timer, add: Sized::new(&timer, &ADD, ADD_CYCLES), imul: Sized::new(&timer, &IMUL, imul_cycles) }
     }
@@ -103,7 +99,6 @@ impl PacedLoop {
         self.least_plain_seconds = self.least_plain_seconds.min(seconds);
     }
 
-    /// Notes an iteration with the chain; whether the chain paced it.
     fn is_by_chain(&mut self, seconds: f64) -> bool {
         self.least_seconds = self.least_seconds.min(seconds);
         seconds >= PACED_BY_CHAIN * self.plain_seconds
@@ -140,7 +135,6 @@ impl Sized {
         }
     }
 
-    /// Seconds of a run without the time stamps' own.
     fn seconds(&self, timer: &Timer) -> f64 {
         let start = timer.now();
         std::hint::black_box(self.chain.run(self.iterations));

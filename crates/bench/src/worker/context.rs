@@ -29,7 +29,6 @@ pub(super) struct RunContext<'a> {
     pub(super) over: AtomicBool,
     /// The time has ended, as seen by the first thread.
     pub(super) late: AtomicBool,
-    /// Longest overrun of a window.
     pub(super) drained_microseconds: AtomicU64,
     /// Longest median latency of a drained window.
     pub(super) turn_microseconds: AtomicU64,
@@ -101,7 +100,6 @@ impl<'a> RunContext<'a> {
             .map_err(|error| Some(Trouble::Failed(format!("the runner closed the connection: {error}"))))
     }
 
-    /// Reports a sample; returns the spread of the threads' starts in seconds.
     pub(super) fn send_sample(&self, profile: Profile) -> Result<Option<f64>, EarlyEnd> {
         let records: Vec<Record> = lock(&self.records).iter_mut().filter_map(Option::take).collect();
         let metrics = record::combine(&records, profile, &self.timer, self.task);

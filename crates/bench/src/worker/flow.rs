@@ -22,16 +22,13 @@ const SLICE_SECONDS: f64 = 0.1;
 /// Slices that differ by at most this are steady.
 const STEADY: f64 = 0.05;
 const ABOVE_GOAL: &str = "above_goal";
-/// Growth factor when retrying an empty window.
 const LONGER: f64 = 4.0;
 /// An empty window of this length fails the benchmark, unless the flow drains: then what it waits for is known.
 const LONGEST_EMPTY_SECONDS: f64 = 2.0;
-/// Maximum window length because of draining.
 const LONGEST_DRAINED_SECONDS: f64 = 2.0;
 /// A window should hold this many turnovers of the requests in flight, since devices complete them in bursts of up to all:
 /// one burst more or less is then 1/40.
 const BURSTS: f64 = 40.0;
-/// Maximum window length because of bursts.
 const LONGEST_FOR_BURSTS_SECONDS: f64 = 0.5;
 /// The fractional part of the golden ratio: its multiples spread evenly (Knuth, "The Art of Computer Programming", vol. 3, 6.4).
 const SPREADING: f64 = 0.618_033_988_749_895;
@@ -39,7 +36,6 @@ const SPREADING: f64 = 0.618_033_988_749_895;
 const QUIET_SECONDS: f64 = 1.0;
 
 struct Worked {
-    /// It reports for all threads.
     first: bool,
     tally: Tally,
     used: ThreadUsage,
@@ -47,7 +43,6 @@ struct Worked {
     next: NextWindow,
 }
 
-/// Runs a thread from the first window to the last check.
 pub(super) fn run(
     context: &RunContext,
     thread: usize,
@@ -79,7 +74,6 @@ pub(super) fn run(
             std::thread::sleep(HEARING);
         }
         if context.task.until_steady {
-            // All threads see the same decision.
             gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         }
     }

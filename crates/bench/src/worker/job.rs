@@ -26,23 +26,18 @@ const MOST_LOOKS: usize = 1 << 15;
 /// With this many looks during a job, those before and after do not count.
 const ENOUGH_LOOKS: usize = 3;
 
-pub(super) struct Parts {
-    pub(super) job: Box<dyn Job>,
-    pub(super) bound: Box<dyn Trial>,
-}
-
 pub(super) fn run(
     context: &RunContext,
     thread: usize,
     gate: &Gate,
-    mut parts: Parts,
+    (job, mut bound): (Box<dyn Job>, Box<dyn Trial>),
     began: f64,
 ) -> Result<Observations, EarlyEnd> {
     let probe = ClockProbe::new(context.timer, context.task.imul_cycles);
-    let profile = parts.bound.profile();
+    let profile = bound.profile();
     let mut pacer = Pacer::new(context.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
-    let begun = begin(context, thread, gate, &mut pacer, parts.bound.as_mut(), began)?;
-    let mut work = Work { parts, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
+    let begun = begin(context, thread, gate, &mut pacer, bound.as_mut(), began)?;
+    let mut work = Work { job, bound, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
     let observer = (thread == 0).then(|| Observer::begin(&context.task.cpus));
     let (mut timed_seconds, mut samples) = (0.0, Vec::new());
     for _ in 0..context.task.samples {
@@ -51,7 +46,7 @@ pub(super) fn run(
         lock(&context.jobs)[thread] = Some(record);
         gate.meet(&context.timer, 0.0).map_err(another_failed)?;
         if thread == 0 {
-            samples.push(send_sample(context, work.parts.job.profile(), profile)?);
+            samples.push(send_sample(context, work.job.profile(), profile)?);
             std::thread::sleep(HEARING);
         }
     }
@@ -61,16 +56,16 @@ pub(super) fn run(
     let mut seen = work.pacer.report(begun);
     // The first thread reports for all.
     if thread == 0 {
-        work.parts.job.conclude(&samples, &mut seen);
+        work.job.conclude(&samples, &mut seen);
     }
     seen.remote_pages = remote_pages(context, thread, gate)?;
     Ok(context.counted(thread, work.used, timed_seconds, seen))
 }
 
 struct Work {
-    parts: Parts,
+    job: Box<dyn Job>,
+    bound: Box<dyn Trial>,
     pacer: Pacer,
-    /// Clock looks of one sample; reused.
     looks: Vec<Look>,
     used: ThreadUsage,
 }
@@ -81,24 +76,24 @@ impl Work {
         let failed = |reason| Some(Trouble::Failed(reason));
         let timer = &context.timer;
         let began = timer.now();
-        self.parts.job.prepare().map_err(failed)?;
+        self.job.prepare().map_err(failed)?;
         let prepare_seconds = timer.seconds(began, timer.now());
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let (bound, _) = self.pacer.sample(self.parts.bound.as_mut(), start).map_err(failed)?;
+        let (bound, _) = self.pacer.sample(self.bound.as_mut(), start).map_err(failed)?;
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
         let (begin, end) = self.timed(timer, start, context.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
-        let residuals = self.parts.job.verify().map_err(failed)?;
+        let residuals = self.job.verify().map_err(failed)?;
         let verify_seconds = timer.seconds(checked, timer.now());
         // The looks were under the loop's load, whose results are checked, too.
-        self.parts.bound.verify().map_err(failed)?;
+        self.bound.verify().map_err(failed)?;
         Ok(JobRecord { begin, end, clock_hz, bound, residuals, prepare_seconds, verify_seconds })
     }
 
     /// Runs the job at `start` with clock looks before, during and after; returns its beginning and end.
     fn timed(&mut self, timer: &Timer, start: u64, threads: usize) -> Result<(u64, u64), String> {
-        let Self { parts: Parts { job, bound }, pacer, looks, used } = self;
+        let Self { job, bound, pacer, looks, used } = self;
         looks.clear();
         looks.push(pacer.look_at_clock(bound.as_mut()));
         spin_until(timer, start);
@@ -133,7 +128,6 @@ fn clock(looks: &[Look]) -> f64 {
     record::clock(if during.len() >= ENOUGH_LOOKS { during } else { looks })
 }
 
-/// Reports a sample; returns the bounding loop's values.
 fn send_sample(
     context: &RunContext,
     job: JobProfile,

@@ -35,7 +35,6 @@ impl Observer {
 
 #[derive(Debug)]
 pub(super) struct Nodes {
-    /// The intended node of each equal share.
     homes: Vec<u32>,
 }
 
@@ -48,7 +47,6 @@ impl Nodes {
         Some(Self { homes: homes(of_threads) })
     }
 
-    /// Share of the buffers on another node than intended.
     pub(super) fn remote_pages(&self) -> Option<f64> {
         machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.homes)
     }

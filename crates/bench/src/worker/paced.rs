@@ -65,7 +65,6 @@ pub(super) fn run(
     Ok(context.counted(thread, used, timed_seconds, seen))
 }
 
-/// Sizes the chunks and warms up; reports set-up and warm-up.
 pub(super) fn begin(
     context: &RunContext,
     thread: usize,

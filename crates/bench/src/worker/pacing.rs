@@ -15,11 +15,9 @@ use crate::engines::{Measure, Profile, Trial};
 
 /// Chunk length: long against restarting a loop of wide instructions, short enough to show gaps of microseconds.
 const CHUNK_SECONDS: f64 = 200e-6;
-/// Burst length between clock looks; operations per cycle need a millisecond.
 const BURST_SECONDS: f64 = 1.1e-3;
 /// Maximum chunks per burst, however fast they became.
 const MOST_CHUNKS_IN_BURST: usize = 256;
-/// Minimum burst for operations per cycle.
 pub(super) const COUNTED_BURST_SECONDS: f64 = 1e-3;
 /// Minimum run of a paced loop for a clock look under load.
 const PACED_SECONDS: f64 = 8e-6;
@@ -57,9 +55,7 @@ pub(super) struct Pacer {
     profile: Profile,
     sample: Extent,
     chunk_iterations: u64,
-    /// Maximum chunks between two checks.
     most_chunks: usize,
-    /// Chunks of a sample with given work.
     chunks_in_sample: usize,
     paced: Option<PacedLoop>,
     /// Reused and pre-touched: no page faults in the timed part.
@@ -77,7 +73,6 @@ struct Buffers {
     pauses: Vec<Pause>,
 }
 
-/// Room for `count` elements with touched pages.
 fn touched<T: Clone + Default>(count: usize) -> Vec<T> {
     let mut buffer = vec![T::default(); count];
     // Zeroed memory may be untouched: write to it.
@@ -310,7 +305,6 @@ impl Pacer {
         }
     }
 
-    /// The report with what the pacer observed.
     pub(super) fn report(self, begun: Observations) -> Observations {
         let counted = self.counter.is_some() && self.profile.clock_between_bursts;
         // Most looks were under load.

@@ -12,7 +12,6 @@ use crate::engines::{JobProfile, Measure, Profile, Residuals};
 const LEAST_GAP_SECONDS: f64 = 2e-6;
 /// A gap also exceeds the median by this many robust standard deviations: memory chunks vary.
 const GAP_DEVIATIONS: f64 = 6.0;
-/// Minimum chunks of a burst for a median.
 const CHUNKS_FOR_A_MEDIAN: usize = 4;
 /// A gap is isolated: the chunks before and after it take at most this times the median. A busy sibling slows many chunks.
 const NORMAL_NEXT: f64 = 1.1;
@@ -23,7 +22,6 @@ const PLAUSIBLE_CLOCK: f64 = 0.9;
 pub(super) struct Burst {
     pub(super) first: usize,
     pub(super) last: usize,
-    /// Core cycles by the hardware counter.
     pub(super) cycles: Option<u64>,
 }
 
@@ -41,7 +39,6 @@ impl Default for Pause {
     }
 }
 
-/// A stretch of time in seconds of the timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stretch {
     begin: f64,
@@ -120,7 +117,6 @@ impl Record {
         self.chunks.last().map_or(0.0, |chunk| chunk.end)
     }
 
-    /// Seconds from first to last chunk, pauses included.
     pub(super) fn elapsed_seconds(&self) -> f64 {
         self.end() - self.begin()
     }
@@ -132,7 +128,6 @@ impl Record {
         ThreadShare { work, seconds: window.seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
-    /// All work, and the seconds without our own pauses.
     fn whole(&self) -> ThreadShare {
         let paused: f64 = self.pauses.iter().map(Stretch::seconds).sum();
         ThreadShare { work: self.work(), seconds: self.elapsed_seconds() - paused, clock_hz: Some(self.clock_hz) }
@@ -205,7 +200,6 @@ pub(super) fn clock(looks: &[Look]) -> f64 {
     if 2 * paced.len() > looks.len() { median(paced.into_iter()) } else { median(looks.iter().map(|look| look.hz)) }
 }
 
-/// Median clock by the hardware counter.
 fn counted_hz(bursts: &[BurstSum]) -> Option<f64> {
     let counted =
         bursts.iter().filter(|burst| burst.seconds > 0.0).filter_map(|burst| Some(burst.cycles? / burst.seconds));

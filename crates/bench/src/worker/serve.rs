@@ -65,13 +65,12 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     }
 }
 
-/// Runs one thread's part in the way that it is timed.
 pub(super) fn run_thread(context: &RunContext, thread: usize, gate: &Gate) -> Result<Observations, EarlyEnd> {
     let began = monotonic_raw_seconds();
     match context.engine.open(context.task, thread).map_err(Some)? {
         Opened::Paced(trial) => paced::run(context, thread, gate, trial, began),
         Opened::Flow(flow) => flow::run(context, thread, gate, flow, began),
-        Opened::Job { job, bound } => job::run(context, thread, gate, job::Parts { job, bound }, began),
+        Opened::Job { job, bound } => job::run(context, thread, gate, (job, bound), began),
     }
 }
 
@@ -88,7 +87,6 @@ impl Preparing for Teller<'_> {
     }
 }
 
-/// Combines the threads' observations on these CPUs.
 fn add_up(mut reports: Vec<Observations>, counter_timer: bool, cpus: &[u32]) -> Observations {
     // What only the first thread observes is in its report.
     let mut sum = Observations { counter_timer, ..reports.first().cloned().unwrap_or_default() };

@@ -7,7 +7,7 @@ use std::path::Path;
 use areas::cpu::CpuChoice;
 use areas::{IsaChoice, Request, Threads, cpu, plan};
 use bench::probe::Probing;
-use bench::runner::{self, Setting, Unwatched};
+use bench::runner::{self, Setting};
 use machine::{Declared, Sysroot};
 use model::disk_target::IoLimits;
 use model::document::Row;
@@ -91,7 +91,7 @@ fn sustained(machine: &Machine, declared: &Declared, began: f64) -> Vec<InfoPeak
     let Ok(plan) = plan(&request, machine) else { return Vec::new() };
     let setting = Setting::new(worker, program(), machine, declared, began);
     let setting = Setting { verify_only: true, ..setting };
-    let finished = runner::run(&plan, &setting, None, &mut Unwatched);
+    let finished = runner::run(&plan, &setting, None, &mut |_| {});
     finished.map(|finished| finished.document.experiments.iter().flat_map(of_row).collect()).unwrap_or_default()
 }
 

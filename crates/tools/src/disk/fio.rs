@@ -2,10 +2,8 @@
 //!
 //! Random results are compared by requests per second, sequential ones by bytes per second. Latencies are `lat_ns`: with
 //! `io_uring` a request can complete before submission returns, and `clat_ns` is then nearly 0.
-//!
 //! Backward, fio skips the last block, because its gap counts from the end of a block. In a mixture it draws whether a
 //! request reads; ours alternate.
-//!
 //! fio creates, extends and unlinks files by itself. It gets ours through /proc, where it cannot unlink, and only at full
 //! size: [`NeededFile`] is checked before each run, and `--allow_file_create=0 --overwrite=0` forbid the rest.
 
@@ -42,7 +40,6 @@ const RAMP_SECONDS: f64 = 0.1;
 const FIXED_BUFFERS: &str = "--fixedbufs";
 /// What fio prints beyond that limit. Our ring then does without registered buffers, too.
 const NO_FIXED_BUFFERS: &str = "Cannot allocate memory";
-/// CPU share above which its jobs count as CPU-bound.
 const CPU_BOUND: f64 = 0.9;
 
 impl Adapter for Fio {

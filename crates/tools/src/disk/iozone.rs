@@ -4,7 +4,6 @@
 //! It lays out its own data in [`OwnFiles`], sized by our rate: test `-i 0` writes and rewrites them, as our writes do, and
 //! the tests that read follow. One process prints one line of the table of its automatic mode (`-a`); several print their
 //! total, the slowest and the fastest.
-//!
 //! Its `kB` are 1024 B; `-s` is per process. `-I` is `O_DIRECT`, `-o` `O_SYNC`, `-+D` `O_DSYNC`. Flush and close (`-e`, `-c`)
 //! do not count, as with us. Tests 9 and 10 use `pwrite` and `pread`, the others seek first. `-+n` skips the second pass;
 //! `-+N` keeps test 9 from truncating the file.
@@ -41,7 +40,6 @@ static SEEKS: Rule = Rule::new("seek", Some("ours is sync and the mode is not on
 static SAME_BYTE: Rule = Rule::new("same-byte", Some("it writes"), Side::Faster);
 
 const KIB: u64 = 1024;
-/// Seconds of a run outside its tests.
 const START_SECONDS: f64 = 0.5;
 /// Lowest write rate of a disk, for the timeout.
 const SLOWEST_BYTES_PER_SECOND: f64 = 20e6;
@@ -276,7 +274,6 @@ struct Group {
     max: f64,
 }
 
-/// Reads the lines of one test, up to the next test's.
 fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, ToolError> {
     let missing = |what: &str| ToolError(format!("iozone printed no {what} for its {}", test.processes));
     let laid_out = text.lines().map(str::trim).find_map(|line| line.strip_prefix("Each process writes a "));

@@ -39,7 +39,6 @@ pub(super) fn direct<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a D
     refuse_if(tool, &reasons).map(|()| params)
 }
 
-/// The same at queue depth 1.
 pub(super) fn one_at_a_time<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, ToolError> {
     let params = direct(tool, experiment)?;
     refuse_if(tool, &[(params.depth > 1, "its queue depth is 1 per thread")]).map(|()| params)

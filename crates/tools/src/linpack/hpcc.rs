@@ -51,7 +51,6 @@ const OTHERS_SECONDS_PER_ELEMENT: f64 = 4e-6;
 
 pub(crate) enum Work<'a> {
     System(&'a LinpackParams),
-    /// STREAM, with the name of its loop.
     Stream(&'a MemoryParams, &'static str),
 }
 

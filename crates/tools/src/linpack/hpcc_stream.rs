@@ -3,7 +3,6 @@
 //! It sizes its arrays by the order of its HPL: three arrays in each process fill what one matrix fills in all. So it gets the
 //! order whose matrix is as large as our working set. `SingleSTREAM`, one process alone, is compared with one thread of
 //! ours; `StarSTREAM`, all processes at once, with several.
-//!
 //! A pass is timed between two barriers; the best of nine counts, by the process with the shortest time. The total is that
 //! rate times the processes. A GB is 10^9 B.
 
@@ -23,7 +22,6 @@ const OTHER_SIZE: f64 = 0.01;
 /// Panel width of its HPL, which is not compared here.
 const PANEL: u32 = 64;
 
-/// The parameters and the name of STREAM's loop.
 pub(super) fn parameters<'a>(
     tool: &str,
     experiment: &'a Experiment,
@@ -42,7 +40,6 @@ pub(super) fn parameters<'a>(
 
 /// The system whose matrix makes its arrays as large as ours.
 pub(super) fn system(params: &MemoryParams) -> LinpackParams {
-    // Rounded up.
     let n = (params.working_set / 8).saturating_sub(1).isqrt() + 1;
     LinpackParams {
         op: LinpackOp::Lu,

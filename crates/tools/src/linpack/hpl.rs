@@ -2,7 +2,6 @@
 //! single-threaded BLAS.
 //!
 //! It counts 2/3 N^3 + 3/2 N^2 operations, and rejects a scaled residual of 16 or more, as we do.
-//!
 //! `OpenBLAS` chooses its kernels by the CPU model, and the slowest for an unknown one. So it is given the kernels for the
 //! instruction set of our benchmark, and its report of the kernels in use is kept.
 
@@ -51,11 +50,9 @@ pub const USUAL_PANEL: u32 = 192;
 const THRESHOLD: f64 = 16.0;
 /// Minimum flop per second and thread, for the estimate where our rate is unknown.
 const SLOW_FLOP_PER_SECOND: f64 = 2e9;
-/// Expected time as a multiple of ours.
 const SLOWER: f64 = 2.0;
 /// Minimum elements made or checked per second and process; the matrix is made twice.
 const ELEMENTS_PER_SECOND: f64 = 20e6;
-/// Start-up seconds of its processes.
 const START_SECONDS: f64 = 2.0;
 /// Tolerated contradiction between its rate and its time, beyond the rounding of the time.
 const CONTRADICTION: f64 = 1e-3;
@@ -84,7 +81,6 @@ pub const fn grid(processes: u32) -> (u32, u32) {
     (rows, processes / rows)
 }
 
-/// Our panel width within its useful range.
 fn panel(params: &LinpackParams) -> u32 {
     params.nb.unwrap_or(USUAL_PANEL).clamp(PANELS.0, PANELS.1)
 }
@@ -240,7 +236,6 @@ pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Readi
     Ok(reading)
 }
 
-/// Why HPL and our solver may differ.
 pub(super) fn differences(tool: &str, params: &LinpackParams, reading: &Reading) -> Vec<Option<Reason>> {
     let core = reading.details.get("blas_core").and_then(Value::as_str);
     let kernels = match (core, params.isa.and_then(core_type)) {
@@ -283,7 +278,6 @@ impl<'a> ResultLine<'a> {
     }
 }
 
-/// The scaled residual, if HPL accepted it.
 fn residual(tool: &str, text: &str) -> Result<f64, ToolError> {
     let line = text.lines().find(|line| line.starts_with("||Ax-b||_oo/(eps*"));
     let behind = line.and_then(|line| line.split_once('=')).map(|(_, behind)| behind.trim());

@@ -152,26 +152,7 @@ mod tests {
 
     /// An output of the documented form with a published result.
     const DOCUMENTED: &str = "\
-Written by assay
-Intel(R) Optimized LINPACK Benchmark data
-
-Current date/time: Thu Jan  1 00:00:00 1970
-
-CPU frequency:    3.050 GHz
-Number of CPUs: 1
-Number of cores: 4
 Number of threads: 8
-
-Parameters are set to:
-
-Number of tests: 1
-Number of equations to solve (problem size) : 20000
-Leading dimension of array                  : 20000
-Number of trials to run                     : 1
-Data alignment value (in Kbytes)            : 4
-
-Maximum memory requested that can be used=3200404096, at the size=20000
-
 =================== Timing linear equation system solver ===================
 
 Size   LDA    Align. Time(s)    GFlops   Residual     Residual(norm) Check
@@ -183,8 +164,6 @@ Size   LDA    Align.  Average  Maximal
 20000  20000  4       44.4837  44.4837
 
 Residual checks PASSED
-
-End of tests
 ";
 
     fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, ToolError> {

@@ -3,7 +3,6 @@
 //!
 //! It counts as we do: two flop per fused multiply-add, bytes read and written, no write-allocate traffic. Sizes are of all
 //! arrays and threads together; a thread's part is rounded down to whole loop steps.
-//!
 //! `-s` takes whole seconds; with our rate known, `-i` sets the iterations. Its clock calibration takes another second.
 
 use model::experiment::{CpuParams, Experiment, MemoryParams};
@@ -50,7 +49,6 @@ pub(crate) struct Work<'a> {
     name: &'static str,
     /// Flop or bytes counted per byte of the working set and pass, from `likwid-bench -l`.
     amount_per_byte: f64,
-    /// Working set of all threads.
     bytes: u64,
     threads: u32,
     side: OurSide<'a>,

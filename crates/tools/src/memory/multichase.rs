@@ -34,9 +34,7 @@ static SOME_HUGE: Rule = Rule::new("some-huge", Some("ours is in pages of 2 MiB"
 
 const LINE_BYTES: u64 = 64;
 const SAMPLE_SECONDS: f64 = 0.5;
-/// Seconds to link a node, for the estimate.
 const LINK_SECONDS: f64 = 600e-9;
-/// Settings that it leaves unchanged.
 const SETTINGS: &[NeededSetting] = &[
     NeededSetting { path: "/sys/kernel/mm/transparent_hugepage/enabled", one_of: &["[always]", "[madvise]"] },
     NeededSetting {

@@ -1,7 +1,6 @@
 //! pmbw compared with our reads and writes: unrolled loops of the same vector width, over an area of the same size.
 //!
 //! It counts each byte once, as we do. Its areas come from a fixed list. It repeats passes until they take a second.
-//!
 //! It removes and rewrites a file with its results, so it gets its own standard error for that, which cannot be removed.
 //! Without `-M` it fills most of the memory.
 
@@ -49,7 +48,6 @@ const SPACING_BYTES: u64 = (4 << 20) + (16 << 10);
 const ROUNDING_BYTES: u64 = 512;
 /// Target of its last repetition, plus the longest one before it.
 const MEASURED_SECONDS: f64 = 1.5 + 1.0;
-/// Minimum fill rate, for the estimate.
 const FILL_BYTES_PER_SECOND: f64 = 0.5e9;
 
 fn is_listed(bytes: u64) -> bool {

@@ -2,10 +2,8 @@
 //!
 //! Its array size is fixed at compile time and known only from its output; it must match our working set, which also keeps
 //! it out of the caches. It counts bytes as we do: two or three words per element, no write-allocate traffic.
-//!
 //! The compiler chose whether its stores bypass the cache: gcc calls memcpy for copy and stores the rest through the cache.
 //! So it is compared with our stores through the cache.
-//!
 //! Its value is the best pass after the first: with `-DNTIMES=2` the rate of one pass, else the best of several.
 
 use model::experiment::{Experiment, MemoryParams};
@@ -38,11 +36,8 @@ static STORES: Rule = Rule::new("compiler-stores", None, Side::Either);
 static PAGES: Rule = Rule::new("unasked-pages", None, Side::Either);
 static BEST: Rule = Rule::new("best-pass", Some("it was compiled with more than two passes"), Side::Faster);
 
-/// Minimum size of its arrays relative to ours.
 const LEAST_SHARE: f64 = 0.95;
-/// Maximum size of its arrays relative to ours.
 const GREATEST_SHARE: f64 = 4.0;
-/// Minimum rate of a pass, for the estimate.
 const SLOWEST_BYTES_PER_SECOND: f64 = 2e9;
 /// Passes of a program with two repetitions, set-up included.
 const PASSES: f64 = 10.0;
@@ -100,7 +95,6 @@ impl Adapter for Stream {
     }
 }
 
-/// Its arrays must be about as large as ours.
 fn same_size(its: f64, ours: u64) -> Result<(), ToolError> {
     if (LEAST_SHARE..=GREATEST_SHARE).contains(&(its / ours as f64)) {
         return Ok(());
@@ -141,12 +135,7 @@ mod tests {
         let target = Target { cpus: &[3, 1], ..target(&experiment) };
         let invocation = Stream.invocation(&target).unwrap();
         assert_eq!((invocation.argv, invocation.cpus), (vec!["/opt/tool".to_owned()], vec![1, 3]));
-        let env: Vec<String> = invocation.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(
-            env.join(" "),
-            "HOME={folder} LC_ALL=C OMP_DYNAMIC=false OMP_NUM_THREADS=2 OMP_PLACES={1},{3} OMP_PROC_BIND=close \
-             TMPDIR={folder}"
-        );
+        assert_eq!(invocation.env["OMP_PLACES"], "{1},{3}");
     }
 
     #[test]

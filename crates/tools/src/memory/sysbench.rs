@@ -31,9 +31,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 static NARROW: Rule = Rule::new("narrow-loop", None, Side::Slower);
 
 const MIB: f64 = (1 << 20) as f64;
-/// Bytes of an element.
 const ELEMENT: u64 = 8;
-/// Minimum fill rate, for the estimate.
 const BYTES_PER_SECOND: f64 = 0.5e9;
 /// A total that it never reaches: the time ends a run.
 const NO_TOTAL: &str = "100T";
@@ -41,7 +39,6 @@ const NO_TOTAL: &str = "100T";
 pub(crate) struct Work<'a> {
     params: &'a MemoryParams,
     operation: &'static str,
-    /// Bytes of each thread's block.
     block: u64,
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Over TCP the value is the client's: bytes handed to the kernel per second, a few MB more than arrive. The CSV report rounds
 //! seconds to 0.1, so the printed rate is used.
-//!
 //! Over UDP the value is the server's: arrivals per second, which the server reports to the client after the last datagram.
 //! Without that report (requested ten times) there is no value. The CSV of 2.1 omits it, so the text is read, in bytes and
 //! bits (`-fb`). The offered load is unlimited, or the highest that keeps the loss goal ([`crate::rate_search`]).
@@ -38,9 +37,7 @@ static CALL_EACH: Rule = Rule::new("call-each", Some("over UDP"), Side::Slower);
 
 /// Fields of its CSV report: time, two addresses with ports, id, interval, bytes, bits per second.
 const FIELDS: usize = 9;
-/// The id of the line with the sum.
 const SUM: &str = "-1";
-/// The first version whose UDP report is known.
 const KNOWN_OVER_UDP: (u32, u32) = (2, 1);
 /// An unlimited rate in bits per second; 0 is not "no limit".
 const WITHOUT_LIMIT: f64 = 1e12;

@@ -2,7 +2,6 @@
 //!
 //! The value is the receiver's, the sum of both directions where both are measured. It measures whole seconds without a
 //! warm-up. Its own pinning (`-A`) puts all streams on one CPU and is not used: a process inherits the CPUs of its end.
-//!
 //! Over UDP it makes a system call per datagram, with the system's socket buffers; segmentation offload (`--gsro`) is used
 //! where ours is, from the first version with it. It cannot search for the highest rate within a loss goal: it runs
 //! unlimited (`-b 0`), or at the rate that [`crate::rate_search`] finds before the first pair.
@@ -41,11 +40,9 @@ static BUSY: Rule = Rule::new("cpu-bound", Some("one of its ends was busy more t
 const LARGEST_BLOCK: u64 = 1 << 20;
 /// Maximum streams, from its error message.
 const MOST_STREAMS: u32 = 128;
-/// The first version with a thread per stream.
 const THREAD_PER_STREAM: (u32, u32) = (3, 16);
 /// The first version with segmentation offload (`--gsro`), from its release notes.
 const WITH_OFFLOAD: (u32, u32) = (3, 21);
-/// CPU share above which an end counts as CPU-bound.
 const CPU_BOUND: f64 = 0.95;
 
 fn offload(params: &NetParams, version: &str) -> bool {
@@ -151,7 +148,6 @@ fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
     end[sum][key].as_f64().map(|there| there + back.unwrap_or(0.0))
 }
 
-/// Other values that this version reports.
 fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
     let mut details = Map::new();
     let mut add = |key: &str, value: &Value, factor: f64| {
@@ -190,7 +186,6 @@ fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
     details
 }
 
-/// Loss, order and jitter of datagrams at the receivers.
 fn details_of_datagrams(end: &Value) -> Result<Map<String, Value>, ToolError> {
     let missing = |key: &str| ToolError(format!("iperf3's report has no number '{key}'"));
     let sum = |key: &str| over_directions(end, "sum_received", key).ok_or_else(|| missing(key));

@@ -43,7 +43,6 @@ pub(super) fn over_udp(params: &NetParams, offered_rate: Option<f64>, unlimited:
     format!("-u -b{}", offered_rate.map_or(unlimited, of_each))
 }
 
-/// A client of iperf or iperf3 with its server.
 pub(super) fn sender(target: &Target<'_>, seconds: f64, client: &str, server: Server) -> Invocation {
     Invocation {
         server: Some(server),

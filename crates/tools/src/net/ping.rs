@@ -41,13 +41,9 @@ const COARSE_BELOW: f64 = 20e-6;
 const MESSAGES: std::ops::RangeInclusive<u64> = 16..=65_507;
 /// Milliseconds between requests: the minimum for users since 2022 (`MIN_USER_INTERVAL_MS`).
 const INTERVAL_MS: u64 = 2;
-/// The minimum in older versions.
 const SLOW_INTERVAL_MS: u64 = 200;
-/// Its error for a shorter interval.
 const REFUSED: &str = "minimal interval allowed for user";
-/// Minimum requests of a run.
 const FEWEST: f64 = 10.0;
-/// Minimum answers for a 99th percentile.
 const FOR_P99: usize = 100;
 const PATIENCE_SECONDS: u64 = 1;
 

@@ -30,7 +30,6 @@ static DESCRIPTION: ToolDescription = ToolDescription {
 static LOST: Rule = Rule::new("lost", Some("messages were dropped"), Side::Slower);
 
 const MESSAGES: std::ops::RangeInclusive<u64> = 14..=65_507;
-/// Seconds of a run outside its measured time.
 const START_SECONDS: f64 = 2.3;
 
 impl Adapter for Sockperf {
@@ -126,7 +125,6 @@ fn observation(text: &str, label: &str) -> Option<f64> {
     line.rsplit_once('=')?.1.trim().parse().ok()
 }
 
-/// The text without colour escapes.
 fn without_colours(text: &str) -> String {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap_or_default().to_owned();

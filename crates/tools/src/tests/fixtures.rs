@@ -39,7 +39,6 @@ pub(crate) fn cpu(isa: Isa, threads: u32) -> Experiment {
     Experiment::new(cpu_id(&params), params, "cpu-fma/1")
 }
 
-/// Random reads of 4 KiB with blocking calls.
 pub(crate) fn disk_params(depth: u32) -> DiskParams {
     random_reads(DiskEngine::Sync, depth).disk().cloned().unwrap()
 }

@@ -6,13 +6,10 @@ pub(crate) mod fixtures;
 
 use std::path::Path;
 
-use model::isa::Isa;
-use model::sample::MetricName;
 use model::wire::HeldFile;
-use serde_json::Map;
 
-use crate::tests::fixtures::{cpu, failed, target};
-use crate::{FOLDER, PORT, Reading, TOOLS, Target, explain, find, ids};
+use crate::tests::fixtures::{failed, target};
+use crate::{FOLDER, PORT, TOOLS, Target, find, ids};
 
 #[test]
 fn the_table_is_sound() {
@@ -92,16 +89,4 @@ fn the_first_error_of_a_launcher_is_reported() {
         let reason = hpl.parse(&failed(137, said), &(hpl.description().example)()).unwrap_err();
         assert!(reason.contains(words), "{reason}");
     }
-}
-
-#[test]
-fn only_a_difference_worth_it_is_explained() {
-    let tool = find("likwid-bench").unwrap();
-    let experiment = cpu(Isa::Avx2, 1);
-    let reading = Reading { metric: MetricName::Throughput, value: 100.0, details: Map::new() };
-    assert_eq!(explain(tool, "5.2.2", &experiment, &reading, 104.0, None), None);
-    let apart = explain(tool, "5.2.2", &experiment, &reading, 106.0, None).unwrap();
-    assert!(apart.contains("L1 cache"), "{apart}");
-    let faster = explain(tool, "5.2.2", &experiment, &reading, 94.0, None).unwrap();
-    assert!(faster.starts_with("No known rule"), "what makes it slower does not make it faster: {faster}");
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bench::runner::{Ending, Finished};
+use bench::runner::Finished;
 use bench::store::{RunFolder, check_writable, write_whole};
 use model::document::{Document, Status};
 
@@ -73,9 +73,9 @@ fn json(finished: &Finished) -> Result<String> {
 
 fn outcome(finished: &Finished) -> Outcome {
     let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
-    match finished.ending {
-        Ending::Interrupted(signal) => Outcome::Interrupted(signal),
-        Ending::Complete if failed(&finished.document) || finished.not_stored.is_some() => Outcome::Failed,
-        Ending::Complete => Outcome::Done,
+    match finished.signal {
+        Some(signal) => Outcome::Interrupted(signal),
+        None if failed(&finished.document) || finished.not_stored.is_some() => Outcome::Failed,
+        None => Outcome::Done,
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
     let mut progress = Progress::new(options.quiet);
-    let finished = runner::go_on(cut_off, &setting, &mut progress);
+    let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(event));
     progress.end();
     let (finished, folder) = finished?;
     // The server is free for other clients while our output is read.

@@ -103,7 +103,7 @@ fn passes_for(version: VersionSource) -> String {
             format!("[ \"$1\" = {argument} ] && {{ echo '{prefix}{major}.{minor}'; exit; }}")
         }
         VersionSource::Written { prefix, oldest: (major, minor) } => format!("# {prefix}{major}.{minor} "),
-        VersionSource::Marked { words } => format!("# {words}"),
+        VersionSource::Marked(words) => format!("# {words}"),
         VersionSource::Unsaid { argument, help } => format!("[ \"$1\" = {argument} ] && {{ echo '{help}'; exit 1; }}"),
     }
 }
