@@ -307,51 +307,17 @@ fn find_distinguishes_single_words_from_blocks() {
 /// The machine code of all rows, also of those that this host lacks.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod code {
-    use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+    use iced_x86::{Instruction, Mnemonic, OpAccess, Register};
     use kernels::blocks::order_code;
 
-    use super::function::function as instructions;
+    use super::function::{self, Access, function as instructions, loops};
     use super::*;
 
-    /// The loops, innermost first.
-    fn loops(all: &[Instruction]) -> Vec<&[Instruction]> {
-        let mut loops: Vec<&[Instruction]> = Vec::new();
-        for (end, jump) in all.iter().enumerate() {
-            let backward =
-                jump.flow_control() == FlowControl::ConditionalBranch && jump.near_branch_target() <= jump.ip();
-            if backward {
-                let begin = all.iter().position(|first| first.ip() == jump.near_branch_target()).unwrap_or(end);
-                assert_eq!(all[end - 1].mnemonic(), Mnemonic::Dec, "{jump}");
-                loops.push(&all[begin..=end]);
-            }
-        }
-        loops
-    }
-
-    /// An access to the blocks: not to the state (RDI) nor to the stack.
-    struct Access {
-        mnemonic: String,
-        displacement: u64,
-        bytes: usize,
-        kind: OpAccess,
-    }
-
+    /// The accesses to the blocks: not to the state (RDI) nor to the stack.
     fn accesses(instructions: &[Instruction]) -> Vec<Access> {
-        let mut factory = InstructionInfoFactory::new();
-        let mut found = Vec::new();
-        for instruction in instructions {
-            for used in factory.info(instruction).used_memory() {
-                if !matches!(used.base(), Register::RDI | Register::RSP) {
-                    found.push(Access {
-                        mnemonic: format!("{:?}", instruction.mnemonic()).to_lowercase(),
-                        displacement: used.displacement(),
-                        bytes: used.memory_size().size(),
-                        kind: used.access(),
-                    });
-                }
-            }
-        }
-        found
+        let mut all = function::accesses(instructions);
+        all.retain(|access| !matches!(access.base, Register::RDI | Register::RSP));
+        all
     }
 
     /// Whether these accesses cover some bytes, each once and in order.
@@ -392,6 +358,7 @@ mod code {
             let all = instructions(kernel.code());
             let found = loops(&all);
             let outer = found.last().unwrap();
+            assert!(found.iter().all(|each| each[each.len() - 2].mnemonic() == Mnemonic::Dec), "{}", kernel.name);
             assert_eq!(outer[0].ip() % 64, 0, "{}", kernel.name);
             assert_eq!(accesses(outer).len(), accesses(&all).len(), "{}: all of it in the loop", kernel.name);
             match (kernel.blocks, &found[..]) {

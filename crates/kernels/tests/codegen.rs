@@ -8,8 +8,8 @@ mod machine_code;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use function::function;
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use function::{Access, accesses, function, loops};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpAccess, OpKind, Register};
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::{Chase, MOST_CHAINS};
 use kernels::dense::{Real, Tile};
@@ -177,35 +177,18 @@ fn stream(kernel: &MemoryKernel) -> Code {
     Code { all, body }
 }
 
-/// The accesses of a loop in the order of execution: base register, displacement and bytes.
-#[derive(Default)]
-struct Traffic {
-    loads: Vec<(Register, u64, usize)>,
-    stores: Vec<(Register, u64, usize)>,
-}
-
-fn traffic(code: &Code) -> Traffic {
-    let mut factory = InstructionInfoFactory::new();
-    let mut traffic = Traffic::default();
-    for instruction in &code.body {
-        for access in factory.info(instruction).used_memory() {
-            let place = (access.base(), access.displacement(), access.memory_size().size());
-            match access.access() {
-                OpAccess::Read => traffic.loads.push(place),
-                OpAccess::Write => traffic.stores.push(place),
-                other => panic!("{instruction}: {other:?}"),
-            }
-        }
-    }
-    traffic
+/// The loads and the stores of a loop in the order of execution.
+fn traffic(code: &Code) -> [Vec<Access>; 2] {
+    let (loads, stores) = accesses(&code.body).into_iter().partition(|access| access.kind == OpAccess::Read);
+    [loads, stores]
 }
 
 /// The pointers whose accesses, as wide as the row says, cover `bytes` bytes once each and in ascending order.
-fn covered(kernel: &MemoryKernel, accesses: &[(Register, u64, usize)], bytes: usize) -> BTreeSet<Register> {
-    let pointers: BTreeSet<Register> = accesses.iter().map(|access| access.0).collect();
+fn covered(kernel: &MemoryKernel, accesses: &[Access], bytes: usize) -> BTreeSet<Register> {
+    let pointers: BTreeSet<Register> = accesses.iter().map(|access| access.base).collect();
     for pointer in &pointers {
-        let through = accesses.iter().filter(|access| access.0 == *pointer);
-        let places: Vec<(u64, usize)> = through.map(|access| (access.1, access.2)).collect();
+        let through = accesses.iter().filter(|access| access.base == *pointer);
+        let places: Vec<(u64, usize)> = through.map(|access| (access.displacement, access.bytes)).collect();
         let expected: Vec<(u64, usize)> =
             (0..bytes).step_by(kernel.vector_bytes).map(|place| (place as u64, kernel.vector_bytes)).collect();
         assert_eq!(places, expected, "{} through {pointer:?}", kernel.name);
@@ -217,10 +200,11 @@ fn covered(kernel: &MemoryKernel, accesses: &[(Register, u64, usize)], bytes: us
 fn memory_loops_move_each_declared_byte_once() {
     for kernel in MEMORY_KERNELS.iter().filter(|kernel| kernel.stride != Stride::Pass) {
         let code = stream(kernel);
-        let traffic = traffic(&code);
+        let [loads, stores] = traffic(&code);
+        assert!(stores.iter().all(|access| access.kind == OpAccess::Write), "{}", kernel.name);
         let bytes = if kernel.stride == Stride::Byte { 1 } else { size_of::<Block>() };
-        let loaded = covered(kernel, &traffic.loads, bytes);
-        let stored = covered(kernel, &traffic.stores, bytes);
+        let loaded = covered(kernel, &loads, bytes);
+        let stored = covered(kernel, &stores, bytes);
         assert_eq!(loaded.len(), kernel.loads.len(), "{}", kernel.name);
         assert_eq!(stored.len(), usize::from(kernel.store.is_some()), "{}", kernel.name);
         let in_place = kernel.op == MemoryOp::Update;
@@ -306,8 +290,8 @@ fn copies_without_vectors_are_as_named() {
 #[test]
 fn no_two_memory_loops_are_alike() {
     let signature = |kernel: &MemoryKernel| {
-        let traffic = traffic(&stream(kernel));
-        (stream(kernel).counts(), traffic.loads.len(), kernel.vector_bytes)
+        let code = stream(kernel);
+        (code.counts(), traffic(&code)[0].len(), kernel.vector_bytes)
     };
     let blocks = MEMORY_KERNELS.iter().filter(|kernel| kernel.stride == Stride::Block);
     let rows: Vec<_> = blocks.map(|kernel| (kernel, signature(kernel))).collect();
@@ -378,21 +362,12 @@ fn a_chase_is_one_dependent_load_for_each_chain_in_turn_and_nothing_else() {
     assert!(Chase::code(0).is_none() && Chase::code(MOST_CHAINS + 1).is_none());
 }
 
-/// The loops of a tile, by their ends.
-fn tile_loops(code: &[Instruction]) -> impl Iterator<Item = &[Instruction]> {
-    let back = |end: &Instruction| end.is_jcc_short_or_near() && end.near_branch_target() <= end.ip();
-    (0..code.len()).filter(move |&end| back(&code[end])).map(|end| {
-        let begin = code[end].near_branch_target();
-        &code[code.iter().position(|one| one.ip() == begin).unwrap_or(end)..=end]
-    })
-}
-
 /// In every loop of a tile that multiplies, each left column is loaded once, each right element broadcast once and
 /// multiplied by every vector of the column in registers, and nothing is stored.
 fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) {
     let all = function(code);
     let mut depths = BTreeSet::new();
-    for body in tile_loops(&all) {
+    for body in loops(&all) {
         let count = |word: &str| body.iter().filter(|one| name(one).starts_with(word)).count();
         let steps = count(multiply_add) / (3 * tile.columns);
         if body.iter().filter(|one| one.is_jcc_short_or_near()).count() > 1 {

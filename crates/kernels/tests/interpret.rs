@@ -32,7 +32,7 @@ fn interpreted_as(kernel: &'static Kernel, code: *const u8, seed: u64, iteration
 #[test]
 fn every_kernel_does_exactly_its_iterations() {
     for kernel in KERNELS {
-        for (seed, iterations) in [(0, 5), (21, 0), (21, 1), (21, 2), (u64::MAX, 1)] {
+        for (seed, iterations) in [(0, 3), (21, 0), (21, 1), (u64::MAX, 2)] {
             let mut state = interpreted(kernel, seed, iterations);
             assert_eq!(state.verify(iterations), Ok(()), "{iterations} iterations");
             for claimed in (0..8).filter(|claimed| *claimed != iterations) {

@@ -140,26 +140,25 @@ fn a_sum_identifies_the_number_of_passes() {
     }
 }
 
+/// Runs every loop of an operation from this number of blocks to two.
+fn combine(op: MemoryOp, blocks: usize) {
+    let (mut target, source) = (filled(op, 1, 2), filled(op, 2, blocks));
+    for (_, bound) in bound().filter(|(kernel, _)| kernel.op == op) {
+        let BoundMemory::Combine(combine) = bound else { continue };
+        combine.run(&mut target, &[&source], 1);
+    }
+}
+
 #[test]
 #[should_panic(expected = "number of sources")]
 fn a_wrong_number_of_sources_is_refused() {
-    let (mut target, source) = (filled(MemoryOp::Add, 1, 1), filled(MemoryOp::Add, 2, 1));
-    for (kernel, bound) in bound() {
-        if let (MemoryOp::Add, BoundMemory::Combine(add)) = (kernel.op, bound) {
-            add.run(&mut target, &[&source], 1);
-        }
-    }
+    combine(MemoryOp::Add, 2);
 }
 
 #[test]
 #[should_panic(expected = "as many blocks")]
 fn a_source_that_is_too_short_is_refused() {
-    let (mut target, source) = (filled(MemoryOp::Copy, 1, 2), filled(MemoryOp::Copy, 2, 1));
-    for (kernel, bound) in bound() {
-        if let (MemoryOp::Copy, BoundMemory::Combine(copy)) = (kernel.op, bound) {
-            copy.run(&mut target, &[&source], 1);
-        }
-    }
+    combine(MemoryOp::Copy, 1);
 }
 
 #[test]

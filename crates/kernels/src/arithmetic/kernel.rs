@@ -6,10 +6,8 @@ use crate::arithmetic::data::Data;
 use crate::arithmetic::registers::RegisterFile;
 use crate::features::{Feature, Features, Needs};
 
-/// A body: runs `iterations` iterations on the register file.
-///
-/// # Safety
-/// The CPU and the operating system must support every feature that the kernel requires.
+/// A body: runs `iterations` iterations on the register file. Safety: the CPU and the operating system must support
+/// every feature that the kernel requires.
 pub(crate) type Body = unsafe extern "C" fn(&mut RegisterFile, iterations: u64);
 
 /// One row: an arithmetic loop and its declaration.

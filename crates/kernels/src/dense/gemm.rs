@@ -34,10 +34,8 @@ pub(super) struct Update<T: 'static> {
 impl<T: Number> Update<T> {
     /// Subtracts the product from these rows of the result, which begin with a stripe: strip after strip, each by all
     /// stripes. The packed stripes of the `upcoming` rows are prefetched into the second-level cache meanwhile, evenly
-    /// over all tiles: otherwise the first strip would wait for each of their lines.
-    ///
-    /// # Safety
-    /// Factors and result are valid; nobody else writes to the factors or uses this part of the result.
+    /// over all tiles: otherwise the first strip would wait for each of their lines. Safety: factors and result are
+    /// valid; nobody else writes to the factors or uses this part of the result.
     pub(super) unsafe fn by_strips(&self, rows: Range<usize>, upcoming: Range<usize>) {
         let (height, width) = (self.tile.rows(), self.tile.columns());
         let line = LINE / size_of::<T>();
@@ -67,10 +65,8 @@ impl<T: Number> Update<T> {
         start..self.rows.min(start + block)
     }
 
-    /// Subtracts the product from the whole result, stripe after stripe, each by all strips.
-    ///
-    /// # Safety
-    /// As for [`by_strips`](Self::by_strips).
+    /// Subtracts the product from the whole result, stripe after stripe, each by all strips. Safety: as for
+    /// [`by_strips`](Self::by_strips).
     pub(super) unsafe fn by_stripes(&self) {
         for row in (0..self.rows).step_by(self.tile.rows()) {
             for column in (0..self.columns).step_by(self.tile.columns()) {

@@ -26,10 +26,8 @@ impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
         Ok(Self { owner: UnsafeCell::new(owner), first: AtomicPtr::new(null_mut()), needed })
     }
 
-    /// Updates the pointer to the buffer; false if that has become too short.
-    ///
-    /// # Safety
-    /// No other thread calls this, and none uses what `first` gave it before.
+    /// Updates the pointer to the buffer; false if that has become too short. Safety: no other thread calls this, and
+    /// none uses what `first` gave it before.
     pub(super) unsafe fn lend(&self) -> bool {
         // SAFETY: nobody else has a reference to the owner or into its buffer, by the caller's promise.
         let buffer = unsafe { &mut **self.owner.get() };
@@ -70,20 +68,14 @@ impl<T> Grid<T> {
         self.first.wrapping_add(column * self.step + row)
     }
 
-    /// Some rows of a column.
-    ///
-    /// # Safety
-    /// They are valid, and nobody writes to them while the result lives.
+    /// Some rows of a column. Safety: they are valid, and nobody writes to them while the result lives.
     #[inline]
     pub(super) unsafe fn column<'a>(self, column: usize, rows: Range<usize>) -> &'a [T] {
         // SAFETY: the caller's promise.
         unsafe { slice::from_raw_parts(self.at(rows.start, column), rows.len()) }
     }
 
-    /// Some rows of a column, writable.
-    ///
-    /// # Safety
-    /// They are valid, and nobody else uses them while the result lives.
+    /// Some rows of a column, writable. Safety: they are valid, and nobody else uses them while the result lives.
     #[inline]
     pub(super) unsafe fn column_mut<'a>(self, column: usize, rows: Range<usize>) -> &'a mut [T] {
         // SAFETY: the caller's promise.

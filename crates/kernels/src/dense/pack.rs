@@ -12,10 +12,8 @@ use crate::native::tiles::{copy_past_caches, fetch};
 pub(super) const STRIPES: usize = 8;
 
 /// Packs stripes of a left factor one after another, each of `height` rows of some columns, the last one padded with
-/// zeros.
-///
-/// # Safety The entries are valid to read, and `target` for `height` by the number of columns elements of each stripe
-/// to write; nobody else uses the target or writes to the entries.
+/// zeros. Safety: the entries are valid to read, and `target` for `height` by the number of columns elements of each
+/// stripe to write; nobody else uses the target or writes to the entries.
 pub(super) unsafe fn stripes<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -38,10 +36,8 @@ pub(super) unsafe fn stripes<T: Number>(
     }
 }
 
-/// Packs stripes of a left factor like [`stripes`], but as pairs of bf16: two columns are packed as one.
-///
-/// # Safety
-/// As for [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
+/// Packs stripes of a left factor like [`stripes`], but as pairs of bf16: two columns are packed as one. Safety: as for
+/// [`stripes`], with the tile's rows for the height and half as many columns, rounded up, in the target.
 pub(super) unsafe fn paired_stripes<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -68,10 +64,7 @@ pub(super) unsafe fn paired_stripes<T: Number>(
 }
 
 /// Converts packed strips of a right factor, of `columns` columns and this depth, into strips of pairs of bf16 from the
-/// same address on.
-///
-/// # Safety
-/// The strips are valid, and nobody else uses them.
+/// same address on. Safety: the strips are valid, and nobody else uses them.
 pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, depth: usize, columns: usize) {
     let width = tile.columns();
     let mut rows = Scratch::<T>::new();
@@ -93,10 +86,9 @@ pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, d
 }
 
 /// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`.
-/// Prefetches the columns of the next strip, which are too short for the hardware prefetcher.
-///
-/// # Safety The entries are valid to read, and `target` for `width * rows` elements to write; nobody else uses the
-/// target or writes to the entries.
+/// Prefetches the columns of the next strip, which are too short for the hardware prefetcher. Safety: the entries are
+/// valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or writes to the
+/// entries.
 pub(super) unsafe fn strip<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -124,10 +116,7 @@ pub(super) unsafe fn strip<T: Number>(
 
 /// Packs a whole strip like [`strip`], but past the caches, for a factor that they cannot hold until it is used: a
 /// third less memory traffic, and the caches keep their contents. Call [`settle`](crate::native::tiles::settle) before
-/// other threads read it.
-///
-/// # Safety
-/// As for [`strip`].
+/// other threads read it. Safety: as for [`strip`].
 pub(super) unsafe fn strip_past_caches<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -155,10 +144,8 @@ pub(super) unsafe fn strip_past_caches<T: Number>(
     }
 }
 
-/// Writes a packed strip back to where it was packed from.
-///
-/// # Safety
-/// As for [`strip`], but that the entries are valid to write.
+/// Writes a packed strip back to where it was packed from. Safety: as for [`strip`], but that the entries are valid to
+/// write.
 pub(super) unsafe fn unpack_strip<T: Number>(
     packed: &[T],
     width: usize,

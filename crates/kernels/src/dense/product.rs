@@ -275,9 +275,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 
     /// Packs a part of the depth of both factors, together with the other threads; does nothing beyond the last part.
-    ///
-    /// # Safety
-    /// Nobody reads the contents of its room.
+    /// Safety: nobody reads the contents of its room.
     unsafe fn pack(&self, part: usize) {
         let levels = self.levels(part);
         if levels.is_empty() {
@@ -318,9 +316,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 
     /// Subtracts the product of the packed factors of a part of the depth from C, together with the other threads.
-    ///
-    /// # Safety
-    /// Both are packed, and nobody writes to them.
+    /// Safety: both are packed, and nobody writes to them.
     unsafe fn compute(&self, thread: usize, part: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (tile, depth) = (self.shape.tile, self.levels(part).len());
         let (left, right) = self.packed(part);
@@ -359,10 +355,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         sums
     }
 
-    /// The largest error of a row of C times the vectors, from B times the vectors.
-    ///
-    /// # Safety
-    /// Nobody writes to `right` or to C.
+    /// The largest error of a row of C times the vectors, from B times the vectors. Safety: nobody writes to `right` or
+    /// to C.
     unsafe fn row_error(&self, row: usize, right: Grid<T>) -> f64 {
         let [left, _, before] = self.shape.uniforms();
         let mut errors = [0.0; VECTORS];

@@ -71,10 +71,7 @@ pub(super) fn dominant<T: Number>(others: f64) -> T {
 /// Rows that are summed at a time: their sums stay in the first-level cache.
 const PART: usize = 256;
 
-/// Writes the entries of these rows on a dominant diagonal.
-///
-/// # Safety
-/// They are valid, and nobody else uses them.
+/// Writes the entries of these rows on a dominant diagonal. Safety: they are valid, and nobody else uses them.
 pub(super) unsafe fn fill_diagonal<T: Number>(uniform: Uniform, matrix: Grid<T>, rows: Range<usize>) {
     for first in rows.clone().step_by(PART) {
         let count = PART.min(rows.end - first);

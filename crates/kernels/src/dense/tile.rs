@@ -15,11 +15,8 @@ pub(crate) const SOURCES: usize = 8;
 /// `depth` rows of the tile's columns, packed row by row; and `c` has the tile's rows and columns, `c_step` elements
 /// apart. Sums begin at zero and are subtracted from `c` at the end, in the order of `depth`: an entry does not depend
 /// on its place in a tile. [`FETCHED`] bytes from `next` on per column of the tile are prefetched into the first-level
-/// cache.
-///
-/// # Safety
-/// The CPU must support the features that the tile requires. All elements named must be valid to read, those of `c` to
-/// write, and `c` must not overlap the others.
+/// cache. Safety: the CPU must support the features that the tile requires. All elements named must be valid to read,
+/// those of `c` to write, and `c` must not overlap the others.
 pub(crate) type TileBody<T> = unsafe extern "C" fn(
     depth: usize,
     a: *const T,
@@ -37,8 +34,7 @@ pub(crate) const LINE: usize = 64;
 pub(crate) const FETCHED: usize = 2 * LINE;
 
 /// A loop over columns, see [`Elimination`]. Returns the largest magnitude that it leaves in the target, except NaN.
-///
-/// # Safety The CPU must support the features that the tile requires; the columns must be valid for the job's rows, the
+/// Safety: the CPU must support the features that the tile requires; the columns must be valid for the job's rows, the
 /// target to write, the last source too if it is scaled; the target overlaps no source.
 pub(crate) type ColumnsBody<T> = unsafe fn(job: &Elimination<T>) -> T;
 
@@ -86,10 +82,8 @@ pub(crate) struct Pairs<T: 'static> {
     pub(crate) round: RoundBody<T>,
 }
 
-/// Rounds elements of one step of the depth, and of the next if there is one, to bf16 and writes them as pairs.
-///
-/// # Safety
-/// The CPU must support the features that the tile requires.
+/// Rounds elements of one step of the depth, and of the next if there is one, to bf16 and writes them as pairs. Safety:
+/// the CPU must support the features that the tile requires.
 pub(crate) type RoundBody<T> = unsafe fn(first: &[T], second: Option<&[T]>, pairs: &mut [T]);
 
 /// The depth of a product in steps of its loop.
@@ -192,10 +186,8 @@ impl<T: Number> BoundTile<T> {
         }
     }
 
-    /// Runs the tile's loop, or that of pairs if the factors are pairs of bf16.
-    ///
-    /// # Safety
-    /// As for [`TileBody`], but for the features, which this type vouches for.
+    /// Runs the tile's loop, or that of pairs if the factors are pairs of bf16. Safety: as for [`TileBody`], but for
+    /// the features, which this type vouches for.
     #[inline]
     pub(crate) unsafe fn run(
         self,
@@ -212,10 +204,7 @@ impl<T: Number> BoundTile<T> {
         unsafe { body(levels.count, a.0, a.1, b, c.0, c.1, next) }
     }
 
-    /// Runs the loop over columns.
-    ///
-    /// # Safety
-    /// As for [`ColumnsBody`], but for the features, which this type vouches for.
+    /// Runs the loop over columns. Safety: as for [`ColumnsBody`], but for the features, which this type vouches for.
     #[inline]
     pub(crate) unsafe fn eliminate(self, job: &Elimination<T>) -> T {
         // SAFETY: as in `run`.

@@ -42,10 +42,9 @@ impl Job {
     }
 }
 
-/// Does a job, and returns how many bytes of one array its pointers have passed.
-///
-/// # Safety The CPU must support the features that the kernel requires; the target and the sources of its operation
-/// must be valid for the blocks of the job and not overlap.
+/// Does a job, and returns how many bytes of one array its pointers have passed. Safety: the CPU must support the
+/// features that the kernel requires; the target and the sources of its operation must be valid for the blocks of the
+/// job and not overlap.
 pub(crate) type Body = unsafe extern "C" fn(job: &mut Job) -> u64;
 
 /// What one iteration of the innermost loop covers of each array.
@@ -153,10 +152,7 @@ impl MemoryKernel {
         self.body as *const u8
     }
 
-    /// Does a job and returns its blocks.
-    ///
-    /// # Safety
-    /// As for [`Body`].
+    /// Does a job and returns its blocks. Safety: as for [`Body`].
     #[inline]
     pub(crate) unsafe fn run(&self, job: &mut Job) -> u64 {
         // SAFETY: the caller's promise.

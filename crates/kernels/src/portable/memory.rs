@@ -10,19 +10,14 @@ use model::isa::{Isa, MemoryOp};
 use crate::memory::kernel::{Body, Job, MemoryKernel, Stride, UPDATE_STEP, combined};
 use crate::memory::lines::{Block, CacheLine};
 
-/// The lines of a source of the job.
-///
-/// # Safety
-/// Source `index` of the job must be valid for reads of its blocks.
+/// The lines of a source of the job. Safety: source `index` of the job must be valid for reads of its blocks.
 unsafe fn source(job: &Job, index: usize) -> &[CacheLine] {
     // SAFETY: the caller's promise.
     unsafe { slice::from_raw_parts(job.sources[index], job.blocks) }.as_flattened()
 }
 
-/// The lines of the target of the job.
-///
-/// # Safety
-/// The target must be valid for writes of the job's blocks, and nothing else may refer to them.
+/// The lines of the target of the job. Safety: the target must be valid for writes of the job's blocks, and nothing
+/// else may refer to them.
 unsafe fn target<'a>(job: &Job) -> &'a mut [CacheLine] {
     // SAFETY: the caller's promise; blocks are plain integers.
     unsafe { slice::from_raw_parts_mut(job.target, job.blocks) }.as_flattened_mut()

@@ -34,10 +34,7 @@ pub static FP32_BY_BF16: &[Tile<f32>] = &[];
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn fetch<T>(_place: *const T) {}
 
-/// Copies elements; Rust has no stores past the caches.
-///
-/// # Safety
-/// As for [`core::ptr::copy_nonoverlapping`].
+/// Copies elements; Rust has no stores past the caches. Safety: as for [`core::ptr::copy_nonoverlapping`].
 #[inline]
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {

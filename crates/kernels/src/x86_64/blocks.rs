@@ -344,10 +344,8 @@ unsafe extern "C" fn increment_random_words(state: &mut State, count: u64, sourc
     for_each_block!(before: [], each: [next!(random_words target), "inc qword ptr [rbp + rdx]"], after: [],)
 }
 
-/// Generates the order of the source and adds up the blocks' offsets.
-///
-/// # Safety
-/// None is needed; the signature is that of the other bodies.
+/// Generates the order of the source and adds up the blocks' offsets. Safety: none is needed; the signature is that of
+/// the other bodies.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
     for_each_block!(
@@ -358,10 +356,8 @@ pub(crate) unsafe extern "C" fn order_of_one(state: &mut State, count: u64, sour
     )
 }
 
-/// Generates the orders of both sides and adds up the blocks' offsets.
-///
-/// # Safety
-/// None is needed; the signature is that of the other bodies.
+/// Generates the orders of both sides and adds up the blocks' offsets. Safety: none is needed; the signature is that of
+/// the other bodies.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn order_of_two(state: &mut State, count: u64, source: *const u64, target: *mut u64) {
     for_each_block!(

@@ -24,11 +24,9 @@ macro_rules! each_register {
 /// Follows the chains in turn: RDI is their places, RSI the number of rounds.
 ///
 /// The places of the first twelve chains are in registers; those of the other chains stay in memory, and a step loads,
-/// follows and stores its place: three instructions for one, and some five cycles more from one step to the next
-/// (store forwarding). A miss to memory, some hundred cycles long, hides that; in a first-level cache it shows.
-///
-/// # Safety
-/// As [`crate::memory::chase::body::Body`].
+/// follows and stores its place: three instructions for one, and some five cycles more from one step to the next (store
+/// forwarding). A miss to memory, some hundred cycles long, hides that; in a first-level cache it shows. Safety: as
+/// [`crate::memory::chase::body::Body`].
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn chase<const CHAINS: usize>(places: &mut ChainPlaces, rounds: u64) {
     naked_asm!(

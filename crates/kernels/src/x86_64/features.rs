@@ -35,10 +35,7 @@ pub(crate) fn detect() -> Features {
     Features::from_facts(&facts)
 }
 
-/// The extended control register 0.
-///
-/// # Safety
-/// CPUID must report OSXSAVE, or the instruction is undefined.
+/// The extended control register 0. Safety: CPUID must report OSXSAVE, or the instruction is undefined.
 unsafe fn xcr0() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: XGETBV with ECX = 0 exists where OSXSAVE is set (the caller's promise) and only writes EDX:EAX.

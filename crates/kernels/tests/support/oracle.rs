@@ -157,31 +157,34 @@ fn factors(kernel: &Kernel, lane: usize) -> Vec<(usize, usize)> {
     (0..products).map(|k| (row * products + k, second(k))).collect()
 }
 
+/// The accumulators after steps of `add`, which adds the product of the factors with these indices in the first and the
+/// second operand to a lane; the third argument is the number of the first operand.
+fn dot(state: &ArithmeticState, iterations: u64, add: impl Fn([u8; 4], (usize, usize), usize) -> [u8; 4]) -> Vec<u8> {
+    let kernel = state.kernel();
+    let mut values = state.seeds().as_chunks::<4>().0.to_vec();
+    for (index, value) in values.iter_mut().enumerate() {
+        let factors = factors(kernel, index % kernel.lanes);
+        for _ in 0..iterations {
+            for step in 0..2 * kernel.pairs {
+                *value = factors.iter().fold(*value, |sum, places| add(sum, *places, step % 2 * 2));
+            }
+        }
+    }
+    values.into_flattened()
+}
+
 /// Sums of products of whole numbers into 32 bits that wrap.
 fn integer_dot(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
-    let kernel = state.kernel();
-    let types: Vec<_> = kernel.accumulator_type.split([' ', '<', '-']).filter(|word| word.len() > 1).collect();
+    let types: Vec<_> = state.kernel().accumulator_type.split([' ', '<', '-']).filter(|word| word.len() > 1).collect();
     let element = |operand: usize, index: usize| match types[1 + operand % 2] {
         "u8" => i32::from(state.operand(operand)[index]),
         "s8" => i32::from(state.operand(operand)[index].cast_signed()),
         "s16" => i32::from(i16::from_ne_bytes(state.operand(operand).as_chunks().0[index])),
         other => panic!("{other} is no type of a factor"),
     };
-    let mut values = state.seeds().as_chunks::<4>().0.to_vec();
-    for (index, value) in values.iter_mut().enumerate() {
-        let factors = factors(kernel, index % kernel.lanes);
-        let mut sum = i32::from_ne_bytes(*value);
-        for _ in 0..iterations {
-            for step in 0..2 * kernel.pairs {
-                let first = step % 2 * 2;
-                for &(a, b) in &factors {
-                    sum = sum.wrapping_add(element(first, a) * element(first + 1, b));
-                }
-            }
-        }
-        *value = sum.to_ne_bytes();
-    }
-    values.into_flattened()
+    dot(state, iterations, |sum, (a, b), first| {
+        i32::from_ne_bytes(sum).wrapping_add(element(first, a) * element(first + 1, b)).to_ne_bytes()
+    })
 }
 
 /// The binary32 of exactly this value.
@@ -194,24 +197,10 @@ fn single(value: f64) -> f32 {
 
 /// Sums of products of 16-bit floats into fp32, one addition after another.
 fn float_dot(state: &ArithmeticState, iterations: u64, value_of: impl Fn([u8; 2]) -> f64) -> Vec<u8> {
-    let kernel = state.kernel();
     let operands = [0, 1, 2, 3].map(|operand| -> Vec<f64> {
         state.operand(operand).as_chunks().0.iter().map(|bytes| value_of(*bytes)).collect()
     });
-    let mut values = state.seeds().as_chunks::<4>().0.to_vec();
-    for (index, value) in values.iter_mut().enumerate() {
-        let factors = factors(kernel, index % kernel.lanes);
-        let mut sum = f32::from_ne_bytes(*value);
-        for _ in 0..iterations {
-            for step in 0..2 * kernel.pairs {
-                let first = step % 2 * 2;
-                for &(a, b) in &factors {
-                    let exact = operands[first][a] * operands[first + 1][b] + f64::from(sum);
-                    sum = single(exact);
-                }
-            }
-        }
-        *value = sum.to_ne_bytes();
-    }
-    values.into_flattened()
+    dot(state, iterations, |sum, (a, b), first| {
+        single(operands[first][a] * operands[first + 1][b] + f64::from(f32::from_ne_bytes(sum))).to_ne_bytes()
+    })
 }

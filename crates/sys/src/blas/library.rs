@@ -59,10 +59,8 @@ impl Handle {
         Ok(Self(Box::leak(Box::new(library))))
     }
 
-    /// A function of the library, if it has one of this name.
-    ///
-    /// # Safety
-    /// `F` is a function pointer with the signature of the function.
+    /// A function of the library, if it has one of this name. Safety: `F` is a function pointer with the signature of
+    /// the function.
     pub(super) unsafe fn function<F: Copy>(self, name: &CStr) -> Option<F> {
         // SAFETY: `F` is the function's type by the contract above; a null address is `None`.
         unsafe { self.0.get::<Option<F>>(name) }.ok().and_then(|symbol| *symbol)
@@ -93,10 +91,8 @@ impl Handle {
     }
 }
 
-/// A copy of a C string; `None` for the null pointer or an empty one.
-///
-/// # Safety
-/// The pointer is null or to a string that lives through the call.
+/// A copy of a C string; `None` for the null pointer or an empty one. Safety: the pointer is null or to a string that
+/// lives through the call.
 unsafe fn string_at(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;

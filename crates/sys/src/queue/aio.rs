@@ -97,10 +97,9 @@ impl Aio {
     }
 
     /// Submits what was pushed, as far as the kernel accepts it at once. If it accepts none, the error is about the
-    /// first request, or `EAGAIN` for lack of room.
-    ///
-    /// # Safety The memory of every request that was pushed must stay mapped, and be used by nobody else, until the
-    /// request's completion has been reaped or [`Aio::quiesce`] has returned true.
+    /// first request, or `EAGAIN` for lack of room. Safety: the memory of every request that was pushed must stay
+    /// mapped, and be used by nobody else, until the request's completion has been reaped or [`Aio::quiesce`] has
+    /// returned true.
     #[inline]
     pub(super) unsafe fn submit_once(&mut self) -> io::Result<()> {
         self.addresses.clear();
@@ -121,10 +120,7 @@ impl Aio {
 
     /// Submits everything that was pushed, or as much as there is room for while requests are in flight. A request that
     /// the kernel refuses has ended, and goes to `each` with the error's number (negative). Fails with `EAGAIN` if
-    /// there is no room and nothing in flight.
-    ///
-    /// # Safety
-    /// As for [`Aio::submit_once`].
+    /// there is no room and nothing in flight. Safety: as for [`Aio::submit_once`].
     #[inline]
     pub(super) unsafe fn submit(&mut self, mut each: impl FnMut(u32, i64)) -> io::Result<()> {
         while !self.pushed.is_empty() {

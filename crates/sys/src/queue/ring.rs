@@ -139,10 +139,9 @@ impl Ring {
         others.chain(self.flags.iter().copied()).collect()
     }
 
-    /// Puts a request into the ring; it is submitted with the next [`Ring::enter`].
-    ///
-    /// # Safety The memory must lie within the ring's, stay mapped, and be used by nobody else, until the request's
-    /// completion has been reaped or [`Ring::quiesce`] has returned true.
+    /// Puts a request into the ring; it is submitted with the next [`Ring::enter`]. Safety: the memory must lie within
+    /// the ring's, stay mapped, and be used by nobody else, until the request's completion has been reaped or
+    /// [`Ring::quiesce`] has returned true.
     #[inline]
     pub(super) unsafe fn push(&mut self, request: &Request, address: NonNull<u8>) -> io::Result<()> {
         let entry = self.entry(request, address);

@@ -70,10 +70,7 @@ impl Room {
         self.vectors.at(0, 1 + index)
     }
 
-    /// The numbers of a vector.
-    ///
-    /// # Safety
-    /// Nobody else uses them.
+    /// The numbers of a vector. Safety: nobody else uses them.
     unsafe fn vector<'a>(self, place: usize) -> &'a mut [f64] {
         // SAFETY: the caller's promise, and the room is as long as `len` says.
         unsafe { self.vectors.column_mut(place, 0..self.n) }
@@ -107,10 +104,9 @@ pub(super) struct Gmres {
 }
 
 impl Gmres {
-    /// Begins with the factors' solution for the right-hand side itself, in the column behind them.
-    ///
-    /// # Safety The right-hand side and the column have as many elements as the room's vectors; nobody writes to the
-    /// former while this lives, and nobody uses the others while its methods run.
+    /// Begins with the factors' solution for the right-hand side itself, in the column behind them. Safety: the
+    /// right-hand side and the column have as many elements as the room's vectors; nobody writes to the former while
+    /// this lives, and nobody uses the others while its methods run.
     pub(super) unsafe fn new(room: Room, rhs: *const f64, column: *mut f32, matrix_norm: f64) -> Self {
         // SAFETY: the caller's promise.
         let rhs_norm = norm(unsafe { core::slice::from_raw_parts(rhs, room.n) });
@@ -133,10 +129,7 @@ impl Gmres {
         Refined { refinements: self.uses.saturating_sub(1), converged: self.converged }
     }
 
-    /// Takes the results of all threads, and returns what they do next.
-    ///
-    /// # Safety
-    /// The other threads wait.
+    /// Takes the results of all threads, and returns what they do next. Safety: the other threads wait.
     pub(super) unsafe fn next(&mut self) -> Ask {
         // SAFETY: the caller's promise, in all four.
         let ask = unsafe {

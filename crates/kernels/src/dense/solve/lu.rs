@@ -261,10 +261,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         firsts.flat_map(move |first| first..end.min(first + width))
     }
 
-    /// Writes zeros into a thread's part of the workspace.
-    ///
-    /// # Safety
-    /// The buffers are lent, and nobody else uses this part.
+    /// Writes zeros into a thread's part of the workspace. Safety: the buffers are lent, and nobody else uses this
+    /// part.
     pub(super) unsafe fn clear_workspace(&self, thread: usize) {
         let own = own(self.layout.len, thread, self.crew.threads());
         // SAFETY: the caller's promise.
@@ -312,10 +310,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.crew.together(thread, phase, before, work)
     }
 
-    /// Updates the pointers to the buffers; abandons the crew if they have become too short.
-    ///
-    /// # Safety
-    /// One thread calls it while no other uses the buffers.
+    /// Updates the pointers to the buffers; abandons the crew if they have become too short. Safety: one thread calls
+    /// it while no other uses the buffers.
     pub(super) unsafe fn lend(&self) {
         // SAFETY: the caller's promise.
         let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
@@ -369,10 +365,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.work().at(self.layout.pivots, 0).cast()
     }
 
-    /// Factors a panel that is up to date, and packs the part below its triangle.
-    ///
-    /// # Safety
-    /// No other thread uses its columns, or the packed copy of the panel before the last.
+    /// Factors a panel that is up to date, and packs the part below its triangle. Safety: no other thread uses its
+    /// columns, or the packed copy of the panel before the last.
     unsafe fn prepare(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
         let columns = self.panel(number);
         let mut panel = Panel {
@@ -408,10 +402,8 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         }
     }
 
-    /// Factors the matrix and replaces the last column by the solution.
-    ///
-    /// # Safety
-    /// All threads of the crew call it together, each under its own number; nobody else uses the buffers.
+    /// Factors the matrix and replaces the last column by the solution. Safety: all threads of the crew call it
+    /// together, each under its own number; nobody else uses the buffers.
     pub(super) unsafe fn factor(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let (n, bench) = (self.problem.n, self.bench(thread));
         let panels = n.div_ceil(self.problem.depth());
@@ -455,9 +447,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
 
     /// Updates and factors the next panel, unless another thread does, there is no next panel, or a thread is still in
     /// the step before: its columns may be the panel's, and the copy of its panel is where that of the next one goes.
-    ///
-    /// # Safety
-    /// The panel of this step is factored, and the bench is this thread's.
+    /// Safety: the panel of this step is factored, and the bench is this thread's.
     unsafe fn look_ahead(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
         let next = self.panel(number + 1);
         if next.is_empty() || self.ahead.load(Ordering::Relaxed) > number || !self.places.have_finished(number) {
@@ -476,10 +466,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     }
 
     /// Replaces the last column, a right-hand side, by its solution. The lower factor's rows are in the order in which
-    /// each panel left them, so interchanges go panel by panel as well.
-    ///
-    /// # Safety
-    /// As for [`factor`](Self::factor).
+    /// each panel left them, so interchanges go panel by panel as well. Safety: as for [`factor`](Self::factor).
     pub(super) unsafe fn solve_again(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let n = self.problem.n;
         for number in 0..n.div_ceil(self.problem.depth()) {

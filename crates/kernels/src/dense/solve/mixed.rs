@@ -194,10 +194,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         self.problem().uniform()
     }
 
-    /// Writes a thread's columns in fp32, and the sum of squares of each where the solution will be.
-    ///
-    /// # Safety
-    /// All threads of the crew call it together, each under its own number.
+    /// Writes a thread's columns in fp32, and the sum of squares of each where the solution will be. Safety: all
+    /// threads of the crew call it together, each under its own number.
     unsafe fn round(&self, thread: usize, look: &mut dyn FnMut()) {
         let n = self.problem().n;
         for column in self.low.own_columns(thread) {
@@ -212,10 +210,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// Refines the solution behind the factors.
-    ///
-    /// # Safety
-    /// All threads of the crew call it together, each under its own number.
+    /// Refines the solution behind the factors. Safety: all threads of the crew call it together, each under its own
+    /// number.
     unsafe fn refine(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let n = self.problem().n;
         // SAFETY: nobody uses the buffers before the next step is published.
@@ -246,10 +242,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// The refinement before its first round.
-    ///
-    /// # Safety
-    /// The other threads wait, and all have rounded their columns.
+    /// The refinement before its first round. Safety: the other threads wait, and all have rounded their columns.
     unsafe fn gmres(&self) -> Gmres {
         let n = self.problem().n;
         let room = self.room();
@@ -272,10 +265,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         self.asked.store(number, Ordering::Release);
     }
 
-    /// Computes some rows of the residual, into the first vector of the basis.
-    ///
-    /// # Safety
-    /// Nobody writes to the solution, and nobody else uses these rows of the vector.
+    /// Computes some rows of the residual, into the first vector of the basis. Safety: nobody writes to the solution,
+    /// and nobody else uses these rows of the vector.
     unsafe fn residual(&self, rows: core::ops::Range<usize>) {
         let (n, room) = (self.problem().n, self.room());
         let target = room.basis(0);
@@ -288,10 +279,8 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// Computes some rows of the matrix times the column behind the factors, into a vector of the basis.
-    ///
-    /// # Safety
-    /// Nobody writes to the column behind the factors, and nobody else uses these rows of the vector.
+    /// Computes some rows of the matrix times the column behind the factors, into a vector of the basis. Safety: nobody
+    /// writes to the column behind the factors, and nobody else uses these rows of the vector.
     unsafe fn multiply(&self, rows: core::ops::Range<usize>, index: usize) {
         let n = self.problem().n;
         let target = self.room().basis(index);

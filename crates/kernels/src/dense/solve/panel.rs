@@ -29,10 +29,8 @@ pub(super) struct Panel<'a, T: 'static> {
 }
 
 impl<T: Number> Panel<'_, T> {
-    /// Factors the panel.
-    ///
-    /// # Safety
-    /// Nobody else uses these columns from their triangle down, the pivots, the inverses, or what is on the bench.
+    /// Factors the panel. Safety: nobody else uses these columns from their triangle down, the pivots, the inverses, or
+    /// what is on the bench.
     pub(super) unsafe fn factor(&mut self) {
         // SAFETY: the caller's promise.
         unsafe { self.part(self.columns.clone()) };

@@ -39,10 +39,8 @@ pub(super) struct Bench<T> {
 }
 
 impl<T: Number> Step<T> {
-    /// Updates columns with the panel. `look` is called now and then.
-    ///
-    /// # Safety
-    /// The panel is factored and nobody writes to it; nobody else uses these columns or the bench.
+    /// Updates columns with the panel. `look` is called now and then. Safety: the panel is factored and nobody writes
+    /// to it; nobody else uses these columns or the bench.
     pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
         // SAFETY: the caller's promise, here and in what follows.
         unsafe {
@@ -87,10 +85,7 @@ impl<T: Number> Step<T> {
         }
     }
 
-    /// Interchanges the rows of some columns like the panel's.
-    ///
-    /// # Safety
-    /// Nobody else uses these columns.
+    /// Interchanges the rows of some columns like the panel's. Safety: nobody else uses these columns.
     pub(super) unsafe fn interchange(&self, columns: Range<usize>) {
         let first = self.panel.start;
         // SAFETY: there are as many pivots as the panel has columns.
@@ -108,10 +103,7 @@ impl<T: Number> Step<T> {
     }
 
     /// Solves with the triangle: the panel's rows of these columns become those of the upper factor, and the bench's
-    /// right factor a packed copy of them.
-    ///
-    /// # Safety
-    /// As for [`reduce`](Self::reduce).
+    /// right factor a packed copy of them. Safety: as for [`reduce`](Self::reduce).
     unsafe fn solve(&self, columns: Range<usize>, bench: Bench<T>) {
         let (width, depth) = (self.tile.columns(), self.panel.len());
         for first in columns.clone().step_by(width) {

@@ -23,10 +23,9 @@ pub(super) struct Triangles<T: 'static> {
 }
 
 impl<T: Number> Triangles<T> {
-    /// Replaces the right-hand side by the solution of the upper one, by blocks of `block` columns.
-    ///
-    /// # Safety All threads of the crew call this together, each under its own number; nobody else writes to the matrix
-    /// or uses the right-hand side.
+    /// Replaces the right-hand side by the solution of the upper one, by blocks of `block` columns. Safety: all threads
+    /// of the crew call this together, each under its own number; nobody else writes to the matrix or uses the
+    /// right-hand side.
     pub(super) unsafe fn solve_upper(
         &self,
         thread: usize,
@@ -50,10 +49,8 @@ impl<T: Number> Triangles<T> {
         Ok(())
     }
 
-    /// Solves the lower triangle of some columns, which has ones on its diagonal.
-    ///
-    /// # Safety
-    /// Nobody else uses these rows of the right-hand side, or writes to the matrix.
+    /// Solves the lower triangle of some columns, which has ones on its diagonal. Safety: nobody else uses these rows
+    /// of the right-hand side, or writes to the matrix.
     pub(super) unsafe fn lower_block(&self, columns: Range<usize>) {
         for column in columns.clone() {
             // SAFETY: the caller's promise.
@@ -84,10 +81,8 @@ impl<T: Number> Triangles<T> {
         }
     }
 
-    /// Subtracts the effect of some solved columns from some other rows.
-    ///
-    /// # Safety
-    /// Nobody else uses these rows of the right-hand side, or writes to those of the columns or to the matrix.
+    /// Subtracts the effect of some solved columns from some other rows. Safety: nobody else uses these rows of the
+    /// right-hand side, or writes to those of the columns or to the matrix.
     pub(super) unsafe fn take_from(&self, rows: Range<usize>, columns: Range<usize>) {
         // SAFETY: the caller's promise; the rows are not those of the columns.
         let solution = unsafe { self.grid.column(self.n, columns.clone()) };
@@ -104,10 +99,8 @@ pub(super) fn own_rows(rows: Range<usize>, thread: usize, threads: usize) -> Ran
 }
 
 /// Subtracts multiples of some columns of a matrix from some rows of a vector: each entry by the same operations in the
-/// same order, whatever the rows are.
-///
-/// # Safety These rows of the columns and of the vector, whose first is at `target`, are valid; nobody writes to the
-/// columns, and nobody else uses these rows of the vector.
+/// same order, whatever the rows are. Safety: these rows of the columns and of the vector, whose first is at `target`,
+/// are valid; nobody writes to the columns, and nobody else uses these rows of the vector.
 pub(super) unsafe fn take_columns<T: Number>(
     tile: BoundTile<T>,
     grid: Grid<T>,

@@ -11,10 +11,9 @@ const CHUNK_BYTES: u64 = 512;
 const LINE_BYTES: u64 = 64;
 const LINE_WORDS: usize = 8;
 
-/// Accesses `count` blocks.
-///
-/// # Safety The CPU must support the features that the kernel requires, and every block that `state` leads to must be
-/// valid: for reads in `source` if the kernel reads, for reads and writes in `target` if it writes.
+/// Accesses `count` blocks. Safety: the CPU must support the features that the kernel requires, and every block that
+/// `state` leads to must be valid: for reads in `source` if the kernel reads, for reads and writes in `target` if it
+/// writes.
 pub(crate) type Body = unsafe extern "C" fn(state: &mut State, count: u64, source: *const u64, target: *mut u64);
 
 /// The odd numbers of the two scrambles: a round is `x ^= x >> shift; x *= odd`. They are those of 32-bit hash

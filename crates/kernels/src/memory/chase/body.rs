@@ -9,8 +9,7 @@ pub const MOST_CHAINS: usize = 32;
 pub(crate) type ChainPlaces = [*const CacheLine; MOST_CHAINS];
 
 /// A body: follows each of its chains for `rounds` rounds of [`steps_per_round`] loads and updates its position.
-///
-/// # Safety The word at the position of each of the body's chains must hold the address of a word that holds such an
+/// Safety: the word at the position of each of the body's chains must hold the address of a word that holds such an
 /// address, and so on.
 pub(crate) type Body = unsafe extern "C" fn(places: &mut ChainPlaces, rounds: u64);
 

@@ -32,10 +32,7 @@ pub(crate) fn fetch<T>(place: *const T) {
 }
 
 /// Copies elements, in whole lines past the caches, so that no line is read only to be overwritten. Other threads see
-/// them after [`settle`].
-///
-/// # Safety
-/// As for [`core::ptr::copy_nonoverlapping`].
+/// them after [`settle`]. Safety: as for [`core::ptr::copy_nonoverlapping`].
 #[inline]
 pub(crate) unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
     const VECTORS: usize = 4;

@@ -1,86 +1,42 @@
-//! Tiles: configuration, loads and stores, and products.
+//! Tiles: configuration, loads and stores, and products. All tiles have sixteen rows of 64 bytes.
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Instruction, Mnemonic, Register};
 
 use super::floats::{brain, widened};
 use super::machine::{Machine, lane};
 use super::vectors::{add, products, signed, unsigned};
 
-/// The tiles of palette 1, their rows, and the bytes of a row.
 const TILES: usize = 8;
 const ROWS: usize = 16;
 const ROW: usize = 64;
 
-/// Bytes of a configuration.
-const CONFIGURATION: usize = 64;
-
 type Tile = [[u8; ROW]; ROWS];
 
-/// The rows of a tile that are in use, and the bytes of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Shape {
-    rows: usize,
-    row_bytes: usize,
-}
-
-/// The tile registers.
+/// The tile registers; none before they are configured.
 #[derive(Debug, Default)]
-pub(super) struct Tiles {
-    /// The shape of each; `None` where tiles are not configured.
-    shapes: Option<[Shape; TILES]>,
-    data: Vec<Tile>,
-}
-
-/// The operands of a product: destination and sources.
-struct Product {
-    target: usize,
-    sources: [usize; 2],
-    shapes: [Shape; 3],
-}
+pub(super) struct Tiles(Vec<Tile>);
 
 impl Tiles {
     pub(super) fn are_configured(&self) -> bool {
-        self.shapes.is_some()
+        !self.0.is_empty()
     }
 
-    /// Takes a configuration of palette 1 and clears all tiles.
+    /// Takes a configuration of whole tiles, and clears them.
     fn configure(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let [palette, start_row, reserved @ ..] = bytes else { return Err("no configuration".to_owned()) };
-        let (reserved, rest) = reserved.split_at(14);
-        let (row_bytes, rows) = rest.split_at(2 * ROWS);
-        let unused = row_bytes[2 * TILES..].iter().chain(&rows[TILES..]).chain(reserved);
-        if *palette != 1 || *start_row != 0 || unused.into_iter().any(|byte| *byte != 0) {
-            return Err("a configuration other than of palette 1 from row 0 on is not modelled".to_owned());
+        let mut whole = [0; 64];
+        whole[0] = 1;
+        for tile in 0..TILES {
+            (whole[16 + 2 * tile], whole[48 + tile]) = (64, 16);
         }
-        let mut shapes = [Shape::default(); TILES];
-        for ((shape, bytes), rows) in shapes.iter_mut().zip(row_bytes.as_chunks::<2>().0).zip(rows) {
-            *shape = Shape { rows: (*rows).into(), row_bytes: u16::from_le_bytes(*bytes).into() };
-            let used = (1..=ROWS).contains(&shape.rows) && (1..=ROW).contains(&shape.row_bytes);
-            if !used && *shape != Shape::default() {
-                return Err(format!("there is no tile of this shape: {shape:?}"));
-            }
+        if bytes != whole {
+            return Err("a configuration other than of whole tiles of palette 1 is not modelled".to_owned());
         }
-        (self.shapes, self.data) = (Some(shapes), vec![[[0; ROW]; ROWS]; TILES]);
+        self.0 = vec![[[0; ROW]; ROWS]; TILES];
         Ok(())
     }
 
-    fn shape(&self, tile: usize) -> Result<Shape, String> {
-        let shapes = self.shapes.ok_or("tiles are not configured")?;
-        Some(shapes[tile]).filter(|shape| shape.rows > 0).ok_or_else(|| format!("tile {tile} is not in use"))
-    }
-
-    /// The operands of a product, whose shapes must fit.
-    fn product(&self, instruction: &Instruction) -> Result<Product, String> {
-        let [target, first, second] = [0, 1, 2].map(|operand| instruction.op_register(operand).number());
-        if target == first || target == second || first == second {
-            return Err("the three tiles of a product must be different ones".to_owned());
-        }
-        let [c, a, b] = [self.shape(target)?, self.shape(first)?, self.shape(second)?];
-        let fits = c.rows == a.rows && c.row_bytes == b.row_bytes && a.row_bytes == 4 * b.rows;
-        if !fits || !c.row_bytes.is_multiple_of(4) {
-            return Err(format!("tiles of these shapes do not fit one another: {c:?} {a:?} {b:?}"));
-        }
-        Ok(Product { target, sources: [first, second], shapes: [c, a, b] })
+    fn get(&mut self, register: Register) -> Result<&mut Tile, String> {
+        self.0.get_mut(register.number()).ok_or_else(|| "tiles are not configured".to_owned())
     }
 }
 
@@ -89,12 +45,23 @@ impl Machine {
     pub(super) fn tile(&mut self, instruction: &Instruction) -> Result<bool, String> {
         match instruction.mnemonic() {
             Mnemonic::Ldtilecfg => {
-                let bytes = self.load(self.address(instruction)?, CONFIGURATION)?;
+                let bytes = self.load(self.address(instruction)?, 64)?;
                 self.tiles.configure(&bytes)?;
             }
             Mnemonic::Tilerelease => self.tiles = Tiles::default(),
-            Mnemonic::Tileloadd => self.load_tile(instruction)?,
-            Mnemonic::Tilestored => self.store_tile(instruction)?,
+            Mnemonic::Tileloadd => {
+                let mut loaded = [[0; ROW]; ROWS];
+                for (row, address) in loaded.iter_mut().zip(self.row_addresses(instruction)?) {
+                    row.copy_from_slice(&self.load(address, ROW)?);
+                }
+                *self.tiles.get(instruction.op0_register())? = loaded;
+            }
+            Mnemonic::Tilestored => {
+                let stored = *self.tiles.get(instruction.op1_register())?;
+                for (row, address) in stored.iter().zip(self.row_addresses(instruction)?) {
+                    self.store(address, row)?;
+                }
+            }
             Mnemonic::Tdpbusd => self.integer_product(instruction)?,
             Mnemonic::Tdpbf16ps => self.float_product(instruction, brain)?,
             Mnemonic::Tdpfp16ps => self.float_product(instruction, widened)?,
@@ -104,40 +71,11 @@ impl Machine {
     }
 
     /// The addresses of a tile's rows in memory, as far apart as the index register says.
-    fn row_addresses(&self, instruction: &Instruction, tile: usize) -> Result<(Vec<u64>, usize), String> {
-        let shape = self.tiles.shape(tile)?;
-        if instruction.memory_index() == Register::None {
-            return Err("rows at a distance of zero are not modelled".to_owned());
-        }
-        let stride =
-            self.address_part(instruction.memory_index())?.wrapping_mul(u64::from(instruction.memory_index_scale()));
+    fn row_addresses(&self, instruction: &Instruction) -> Result<impl Iterator<Item = u64> + use<>, String> {
+        let index = self.address_part(instruction.memory_index())?;
+        let stride = index.wrapping_mul(u64::from(instruction.memory_index_scale()));
         let first = self.address(instruction)?.wrapping_sub(stride);
-        let rows = (0..shape.rows as u64).map(|row| first.wrapping_add(row.wrapping_mul(stride)));
-        Ok((rows.collect(), shape.row_bytes))
-    }
-
-    fn load_tile(&mut self, instruction: &Instruction) -> Result<(), String> {
-        let tile = instruction.op0_register().number();
-        let (addresses, bytes) = self.row_addresses(instruction, tile)?;
-        let mut loaded = [[0; ROW]; ROWS];
-        for (row, address) in loaded.iter_mut().zip(addresses) {
-            row[..bytes].copy_from_slice(&self.load(address, bytes)?);
-        }
-        self.tiles.data[tile] = loaded;
-        Ok(())
-    }
-
-    fn store_tile(&mut self, instruction: &Instruction) -> Result<(), String> {
-        if instruction.op0_kind() != OpKind::Memory {
-            return Err("a tile is stored to memory".to_owned());
-        }
-        let tile = instruction.op1_register().number();
-        let (addresses, bytes) = self.row_addresses(instruction, tile)?;
-        for (row, address) in addresses.into_iter().enumerate() {
-            let bytes = self.tiles.data[tile][row][..bytes].to_vec();
-            self.store(address, &bytes)?;
-        }
-        Ok(())
+        Ok((0..ROWS as u64).map(move |row| first.wrapping_add(row.wrapping_mul(stride))))
     }
 
     /// Adds to each 32-bit element the products of four bytes of a row of the first source with four of a column of
@@ -171,18 +109,19 @@ impl Machine {
         instruction: &Instruction,
         apply: impl Fn(&mut Self, [u8; 4], &[[[u8; 4]; 2]]) -> [u8; 4],
     ) -> Result<(), String> {
-        let Product { target, sources, shapes: [shape, _, second] } = self.tiles.product(instruction)?;
-        let [a, b] = sources.map(|tile| self.tiles.data[tile]);
-        let mut result = [[0; ROW]; ROWS];
-        for (row, elements) in result[..shape.rows].iter_mut().enumerate() {
-            let old = self.tiles.data[target][row];
-            for (column, element) in elements[..shape.row_bytes].as_chunks_mut::<4>().0.iter_mut().enumerate() {
-                let step = |step: usize| [a[row].as_chunks::<4>().0[step], b[step].as_chunks::<4>().0[column]];
-                let steps: Vec<_> = (0..second.rows).map(step).collect();
-                *element = apply(self, old.as_chunks::<4>().0[column], &steps);
+        let [target, first, second] = [0, 1, 2].map(|operand| instruction.op_register(operand));
+        if target == first || target == second || first == second {
+            return Err("the three tiles of a product must be different ones".to_owned());
+        }
+        let (a, b, mut result) = (*self.tiles.get(first)?, *self.tiles.get(second)?, *self.tiles.get(target)?);
+        for (a, elements) in a.iter().zip(&mut result) {
+            for (column, element) in elements.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let step = |step: usize| [a.as_chunks::<4>().0[step], b[step].as_chunks::<4>().0[column]];
+                let steps: [_; ROWS] = std::array::from_fn(step);
+                *element = apply(self, *element, &steps);
             }
         }
-        self.tiles.data[target] = result;
+        *self.tiles.get(target)? = result;
         Ok(())
     }
 }

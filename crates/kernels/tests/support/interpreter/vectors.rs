@@ -59,25 +59,15 @@ impl Machine {
         self.set_destination(instruction, &bytes)
     }
 
-    /// Moves the lowest lane; above it are zeros after a load, else the old bits or those of the second of three
-    /// operands.
+    /// Loads the lowest lane, with zeros above it, or stores it.
     fn move_scalar(&mut self, instruction: &Instruction, size: usize) -> Result<(), String> {
-        let last = instruction.op_count() - 1;
-        let mut low = self.operand(instruction, last)?;
-        low.truncate(size);
-        let in_memory = |operand: u32| instruction.op_kind(operand) == OpKind::Memory;
-        let bytes = match (in_memory(0), in_memory(last)) {
-            (true, _) => low,
-            (_, true) => {
-                low.resize(16, 0);
-                low
-            }
-            _ => {
-                let mut whole = self.operand(instruction, last - 1)?;
-                whole[..size].copy_from_slice(&low);
-                whole
-            }
-        };
+        let mut bytes = self.operand(instruction, 1)?;
+        bytes.truncate(size);
+        match (instruction.op0_kind(), instruction.op1_kind()) {
+            (OpKind::Memory, _) => {}
+            (_, OpKind::Memory) => bytes.resize(16, 0),
+            _ => return Err("a scalar moved between registers is not modelled".to_owned()),
+        }
         self.set_destination(instruction, &bytes)
     }
 

@@ -84,16 +84,11 @@ fn without_a_ring_no_op_requests_end_in_the_loop() {
 }
 
 #[test]
-fn a_kernel_without_native_asynchronous_io_is_an_error() {
+fn without_native_asynchronous_io_the_error_has_the_reason() {
     on_a_thread(&[(libc::SYS_io_setup, None, libc::ENOSYS)], || {
         let error = Queue::libaio_available().unwrap_err();
         assert!(error.to_string().contains("libaio cannot be had") && error.to_string().contains("sandbox"));
-        move_both_ways(Engine::Sync, 1, 4);
     });
-}
-
-#[test]
-fn exhausted_contexts_are_a_sentence_that_names_the_limit() {
     on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
         let direct = direct_if_possible(&written_file(BLOCK));
         let options = Options { engine: Engine::Libaio, depth: 4, arena_bytes: BLOCK };
