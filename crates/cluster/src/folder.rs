@@ -38,7 +38,6 @@ pub enum State {
 
 impl State {
     /// The folder's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -58,13 +57,11 @@ pub struct Folder {
 
 impl Folder {
     /// The folder at this path.
-    #[must_use]
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
     /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -80,13 +77,11 @@ impl Folder {
     }
 
     /// The program that nodes run.
-    #[must_use]
     pub fn program(&self, plan: &Plan) -> PathBuf {
         self.path.join(&plan.program_path)
     }
 
     /// The folder of a node's tasks in this state.
-    #[must_use]
     pub fn tasks(&self, state: State, node: &str) -> PathBuf {
         self.path.join(state.name()).join(node)
     }
@@ -102,37 +97,31 @@ impl Folder {
     }
 
     /// The file with the outcome of a finished task.
-    #[must_use]
     pub fn outcome(&self, node: &str, task: &str) -> PathBuf {
         self.tasks(State::Done, node).join(task).join(OUTCOME)
     }
 
     /// The folder with the facts of a node and its workers.
-    #[must_use]
     pub fn node(&self, node: &str) -> PathBuf {
         self.path.join("nodes").join(node)
     }
 
     /// The folder of submitted jobs.
-    #[must_use]
     pub fn jobs(&self) -> PathBuf {
         self.path.join("jobs")
     }
 
     /// The folder of probe files, with which a job's nodes prove that they see the plan's folder.
-    #[must_use]
     pub fn probes(&self) -> PathBuf {
         self.path.join("probe")
     }
 
     /// The folder of what jobs print, a file for each.
-    #[must_use]
     pub fn log(&self) -> PathBuf {
         self.path.join("log")
     }
 
     /// The folder of the report.
-    #[must_use]
     pub fn report(&self) -> PathBuf {
         self.path.join("report")
     }
@@ -164,7 +153,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 }
 
 /// Writes a file of the folder whole or not at all, and the folders that it is in.
-pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let bytes =
         serde_json::to_vec_pretty(value).map_err(|error| Error::Encode(format!("'{}'", path.display()), error))?;
     let made = path.parent().map_or(Ok(()), fs::create_dir_all);
@@ -172,8 +161,7 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
 }
 
 /// Whether a name can be part of a file's name: at most 200 letters, digits, `-`, `_` and `.`, no dot in front.
-#[must_use]
-pub fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !name.is_empty() && name.len() <= 200 && !name.starts_with('.') && name.bytes().all(plain)
 }

@@ -63,7 +63,6 @@ pub struct ClaimedTask {
 
 impl Tally {
     /// Whether nothing is left to do.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.nodes.iter().all(NodeTally::is_finished)
     }
@@ -71,19 +70,16 @@ impl Tally {
 
 impl NodeTally {
     /// Whether nothing is left to do on this node.
-    #[must_use]
     pub fn is_finished(&self) -> bool {
         self.waiting.is_empty() && self.running.is_empty()
     }
 
     /// Finished tasks, whatever their outcome.
-    #[must_use]
-    pub fn finished(&self) -> usize {
+    pub(crate) fn finished(&self) -> usize {
         self.done.len() + self.failed.len() + self.skipped.len()
     }
 
     /// All tasks.
-    #[must_use]
     pub fn tasks(&self) -> usize {
         self.waiting.len() + self.running.len() + self.finished()
     }
@@ -119,8 +115,7 @@ pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Resu
 }
 
 /// The plan's lease.
-#[must_use]
-pub fn lease(plan: &Plan) -> Duration {
+pub(crate) fn lease(plan: &Plan) -> Duration {
     // A plan that was edited by hand may have any number here.
     Duration::from_secs_f64(if plan.lease_seconds.is_finite() { plan.lease_seconds.clamp(1.0, 1e6) } else { 1e6 })
 }
@@ -169,7 +164,7 @@ fn node_tally(
 }
 
 /// The waiting tasks of a node.
-pub fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
+pub(crate) fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Waiting, node))?;
     let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
     Ok(names.iter().filter_map(task).collect())
@@ -191,7 +186,7 @@ pub(crate) fn unfinished(folder: &Folder, node: &str) -> Result<(BTreeMap<String
 }
 
 /// The finished tasks of a node.
-pub fn finished(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
+pub(crate) fn finished(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Done, node))?;
     Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
 }
@@ -260,7 +255,7 @@ pub(crate) fn encode(task: &Task) -> Result<Vec<u8>> {
 }
 
 /// How many of a task's attempts failed, and how many lost their worker.
-pub fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
+pub(crate) fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     let (mut failed, mut lost) = (0, 0);
     for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| ClaimId::parse_folder(name)) {
         if seen.name == task {
@@ -276,8 +271,7 @@ pub(crate) fn lost_name(seen: &ClaimId) -> String {
 }
 
 /// The tasks in this node's order: random and different on each node, so that nodes do not use shared resources in step.
-#[must_use]
-pub fn in_order(tasks: &BTreeSet<String>, node: &str, seed: u64) -> Vec<String> {
+pub(crate) fn in_order(tasks: &BTreeSet<String>, node: &str, seed: u64) -> Vec<String> {
     let mut drawn: Vec<(u64, &String)> =
         tasks.iter().map(|name| (Random::new(seed ^ hash(&[node, name])).next_u64(), name)).collect();
     drawn.sort_unstable();
@@ -291,7 +285,7 @@ fn hash(words: &[&str]) -> u64 {
 }
 
 /// Removes what killed workers have left of a node's finished tasks, then calls [`claim::sweep`].
-pub fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<()> {
+pub(crate) fn sweep(folder: &Folder, plan: &Plan, node: &str) -> Result<()> {
     let finished = finished(folder, node)?;
     let running = folder.tasks(State::Running, node);
     for seen in claim::claims(&running)?.iter().filter(|seen| finished.contains(&seen.name)) {

@@ -157,12 +157,9 @@ impl View<'_> {
         }
         for meeting in &self.left.meetings {
             let gone = meeting.nodes.iter().find(|node| self.history.was_given_up(node));
-            if let Some(node) = gone.filter(|node| **node != meeting.node) {
-                actions
-                    .push(Action::Skip { meeting: meeting.clone(), why: format!("the node '{node}' was abandoned") });
-            } else if let Some(why) = self.history.meetings_are_hopeless() {
-                actions.push(Action::Skip { meeting: meeting.clone(), why });
-            }
+            let gone = gone.filter(|node| **node != meeting.node).map(|node| format!("the node '{node}' was abandoned"));
+            let why = gone.or_else(|| self.history.meetings_are_hopeless());
+            actions.extend(why.map(|why| Action::Skip { meeting: meeting.clone(), why }));
         }
         actions
     }
@@ -259,24 +256,11 @@ impl View<'_> {
     }
 
     fn job(&self, nodes: &[&str], partition: Option<&str>, tasks: JobTasks) -> Job {
-        let expected = match tasks {
-            JobTasks::Alone => {
-                let of = |node: &&str| self.left.nodes.get(*node).map_or(0.0, |left| left.seconds);
-                nodes.iter().map(of).fold(0.0, f64::max)
-            }
-            // One after another.
-            JobTasks::Together => self.left.meetings.iter().map(|meeting| meeting.seconds).sum(),
-        };
-        let needed = (expected * LENIENCE + LEAST_JOB_SECONDS / 2.0).max(LEAST_JOB_SECONDS);
+        let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
+        let needed = (self.left.seconds(&nodes, tasks) * LENIENCE + LEAST_JOB_SECONDS / 2.0).max(LEAST_JOB_SECONDS);
         let wanted = self.options.job_seconds.unwrap_or(needed);
         let longest = self.state.bounds(partition).seconds.map_or(f64::INFINITY, |seconds| seconds as f64);
-        Job {
-            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
-            partition: partition.map(str::to_owned),
-            seconds: wanted.min(longest),
-            tasks,
-            probe: None,
-        }
+        Job { nodes, partition: partition.map(str::to_owned), seconds: wanted.min(longest), tasks, probe: None }
     }
 
     /// A job for tasks that need several nodes: all idle nodes, if they can do a task; else the nodes of one task. Two such
@@ -286,12 +270,8 @@ impl View<'_> {
             return Vec::new();
         }
         let meetings = &self.left.meetings;
-        let in_one_place = |meeting: &&JointTask| {
-            meeting
-                .nodes
-                .iter()
-                .all(|node| !matches!(self.availability(node), Availability::Down(_) | Availability::Elsewhere(_)))
-        };
+        let is_here = |node: &String| matches!(self.availability(node), Availability::Idle | Availability::Busy(_));
+        let in_one_place = |meeting: &&JointTask| meeting.nodes.iter().all(is_here);
         let Some(first) = meetings.iter().find(in_one_place) else { return Vec::new() };
         let partition = self.history.partition_of(&first.node);
         let is_idle =
@@ -299,8 +279,8 @@ impl View<'_> {
         let mut nodes: Vec<&str> = Vec::new();
         // Tasks whose nodes are all idle, as long as they fit.
         for meeting in meetings.iter().filter(|meeting| meeting.nodes.iter().all(|node| is_idle(node))) {
-            let new: Vec<&str> =
-                meeting.nodes.iter().map(String::as_str).filter(|node| !nodes.contains(node)).collect();
+            let new = meeting.nodes.iter().map(String::as_str).filter(|node| !nodes.contains(node));
+            let new: Vec<&str> = new.collect();
             if nodes.len() + new.len() <= self.options.nodes_per_job.max(2) as usize || nodes.is_empty() {
                 nodes.extend(new);
             }
@@ -308,11 +288,8 @@ impl View<'_> {
         if nodes.is_empty() && self.history.queues {
             nodes = first.nodes.iter().map(String::as_str).collect();
         }
-        if nodes.is_empty() {
-            Vec::new()
-        } else {
-            vec![Action::Submit(self.job(&nodes, partition, JobTasks::Together))]
-        }
+        let job = (!nodes.is_empty()).then(|| self.job(&nodes, partition, JobTasks::Together));
+        job.map(Action::Submit).into_iter().collect()
     }
 
     /// Without another action: wait, give up missing nodes, or stop.
@@ -323,7 +300,6 @@ impl View<'_> {
                 || meeting && self.left.meetings.iter().any(|meeting| meeting.nodes.iter().any(|other| other == node))
         };
         let nodes: Vec<&str> = self.left.nodes.keys().map(String::as_str).filter(wanted).collect();
-        let still_there = |node: &&&str| !self.history.is_hopeless(node) && !self.history.was_given_up(node);
         if ours > 0 {
             return Action::Wait { why: self.waiting_for(ours) };
         }
@@ -334,8 +310,7 @@ impl View<'_> {
             return Action::Wait { why: format!("the last submission was refused: {}", self.history.last_refusal) };
         }
         if self.state.room == Some(0) {
-            let queued = self.state.queue.len();
-            let why = format!("{queued} other jobs of this user fill the queue limit");
+            let why = format!("{} other jobs of this user fill the queue limit", self.state.queue.len());
             return Action::Wait { why };
         }
         let down = nodes.iter().find_map(|node| match self.availability(node) {
@@ -354,7 +329,7 @@ impl View<'_> {
                     "{elsewhere} nodes of the plan are not in this allocation. Run it again in one that has them"
                 ),
             },
-            None if nodes.iter().all(|node| !still_there(&node)) => {
+            None if nodes.iter().all(|node| self.history.is_hopeless(node)) => {
                 Action::Wait { why: "abandoned nodes still have workers that another campaign started".to_owned() }
             }
             None => Action::Wait { why: format!("{} nodes are busy", nodes.len()) },

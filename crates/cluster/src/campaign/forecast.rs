@@ -10,7 +10,7 @@ use super::remaining::{self, Remaining};
 use crate::error::Result;
 use crate::folder::Folder;
 use crate::scheduler::error::SchedulerError;
-use crate::scheduler::job::{Availability, Job, JobLimits, JobTasks, Scheduler, SchedulerState};
+use crate::scheduler::job::{Availability, Job, JobLimits, Scheduler, SchedulerState};
 
 /// What would be submitted for a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,12 +35,8 @@ pub fn forecast(
     let at_a_time = state.room.map_or(options.max_jobs, |room| room.min(options.max_jobs));
     let stages = stages(plan, left.clone(), options, state.bounds);
     let seconds = stages.iter().map(|jobs| {
-        // Tasks of several nodes run one after another.
-        let seconds = |job: &Job| match job.tasks {
-            JobTasks::Alone => longest(&left, job),
-            JobTasks::Together => left.meetings.iter().map(|meeting| meeting.seconds).sum(),
-        };
-        in_turn(&jobs.iter().map(seconds).collect::<Vec<_>>(), at_a_time)
+        let seconds = jobs.iter().map(|job| left.seconds(&job.nodes, job.tasks));
+        in_turn(&seconds.collect::<Vec<_>>(), at_a_time)
     });
     Ok(Forecast {
         seconds: seconds.sum(),
@@ -76,11 +72,6 @@ fn stages(plan: &Plan, mut left: Remaining, options: &Options, bounds: BTreeMap<
         left.nodes.values_mut().for_each(|node| node.alone = 0);
     }
     stages
-}
-
-fn longest(left: &Remaining, job: &Job) -> f64 {
-    let of = |node: &String| left.nodes.get(node).map_or(0.0, |left| left.seconds);
-    job.nodes.iter().map(of).fold(0.0, f64::max)
 }
 
 /// The makespan of jobs of these seconds, at most `at_a_time` of them concurrently; where there is no room now, one by one.

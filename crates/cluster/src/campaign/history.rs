@@ -36,21 +36,21 @@ pub(super) struct OwnJob {
 }
 
 #[derive(Clone, Debug, Default)]
-struct NodeTrouble {
+pub(super) struct NodeTrouble {
     /// Jobs in a row without a finished task, and the last message.
-    fruitless: u32,
-    said: String,
-    /// Whether it did not answer the probe file of its last job.
-    unseen: bool,
+    pub(super) fruitless: u32,
+    pub(super) said: String,
+    /// Whether it did not answer the probe file of its last job: it gets jobs of its own from now on.
+    pub(super) unseen: bool,
     /// Refused submissions in a row, and why.
     refused: u32,
     refusal: String,
     down_since: Option<f64>,
-    given_up: bool,
+    pub(super) given_up: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub(super) struct History {
     partitions: BTreeMap<String, Option<String>>,
     pub(super) jobs: BTreeMap<String, OwnJob>,
     nodes: BTreeMap<String, NodeTrouble>,
@@ -69,17 +69,17 @@ pub(crate) struct History {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EndedJob {
-    pub(crate) id: String,
+pub(super) struct EndedJob {
+    pub(super) id: String,
     /// Its nodes without a task finished since it was submitted.
-    pub(crate) fruitless: Vec<String>,
-    pub(crate) nodes: Vec<String>,
-    pub(crate) probe: Option<String>,
-    pub(crate) together: bool,
+    pub(super) fruitless: Vec<String>,
+    pub(super) nodes: Vec<String>,
+    pub(super) probe: Option<String>,
+    pub(super) together: bool,
 }
 
 impl History {
-    pub(crate) fn new(nodes: &[PlanNode], queues: bool) -> Self {
+    pub(super) fn new(nodes: &[PlanNode], queues: bool) -> Self {
         let partitions = nodes.iter().map(|node| (node.name.clone(), node.partition.clone())).collect();
         Self { partitions, queues, ..Self::default() }
     }
@@ -88,47 +88,40 @@ impl History {
         self.partitions.get(node)?.as_deref()
     }
 
-    /// Adds a queued job that another campaign submitted for the same plan.
-    pub(crate) fn remember(&mut self, job: &SubmittedJob, left: &Remaining) {
-        self.note(&job.id, &job.nodes, (None, job.probe.clone()), left);
+    pub(super) fn trouble(&mut self, node: &str) -> &mut NodeTrouble {
+        self.nodes.entry(node.to_owned()).or_default()
     }
 
-    pub(crate) fn submitted(&mut self, id: &str, job: &Job, (state, left): (&SchedulerState, &Remaining), now: f64) {
-        self.note(id, &job.nodes, (Some(job.tasks), job.probe.clone()), left);
-        if let Some(ours) = self.jobs.get_mut(id) {
+    pub(super) fn submitted(&mut self, noted: &SubmittedJob, job: &Job, (state, left): (&SchedulerState, &Remaining), now: f64) {
+        self.remember(noted, Some(job.tasks), left);
+        if let Some(ours) = self.jobs.get_mut(&noted.id) {
             ours.submitted_at = now;
             ours.idle = job.nodes.iter().all(|node| state.nodes.get(node) == Some(&Availability::Idle));
         }
         (self.limited, self.wrong, self.taken) = (0, 0, true);
         for node in &job.nodes {
-            self.nodes.entry(node.clone()).or_default().refused = 0;
+            self.trouble(node).refused = 0;
         }
     }
 
-    fn note(
-        &mut self,
-        id: &str,
-        nodes: &[String],
-        (tasks, probe): (Option<JobTasks>, Option<String>),
-        left: &Remaining,
-    ) {
-        let over = |node: &String| (node.clone(), left.nodes.get(node).map_or(0, |left| left.over));
-        let over = nodes.iter().map(over).collect();
+    /// Adds a queued job; the tasks of one that another campaign submitted are unknown.
+    pub(super) fn remember(&mut self, noted: &SubmittedJob, tasks: Option<JobTasks>, left: &Remaining) {
+        let over = |node: &String| (node.clone(), left.over_on(node));
         let job = OwnJob {
-            nodes: nodes.to_vec(),
+            nodes: noted.nodes.clone(),
             tasks,
             submitted_at: 0.0,
-            probe,
+            probe: noted.probe.clone(),
             running_since: None,
             silence_reported: false,
             idle: false,
-            over,
+            over: noted.nodes.iter().map(over).collect(),
             over_in_all: left.over(),
         };
-        self.jobs.insert(id.to_owned(), job);
+        self.jobs.insert(noted.id.clone(), job);
     }
 
-    pub(crate) fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
+    pub(super) fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
         refusal.said().clone_into(&mut self.last_refusal);
         match refusal {
             Refusal::Limit(_) | Refusal::Unreachable(_) => {
@@ -138,33 +131,32 @@ impl History {
             }
             Refusal::Wrong(said) => {
                 self.wrong += 1;
-                for node in &job.nodes {
-                    let trouble = self.nodes.entry(node.clone()).or_default();
-                    trouble.refused += 1;
-                    said.clone_into(&mut trouble.refusal);
-                }
+                self.count_refusal(&job.nodes, said);
             }
         }
     }
 
     /// A job was cancelled; an invalid one counts as refused.
-    pub(crate) fn cancelled(&mut self, id: &str, why: &str, at_fault: bool) {
+    pub(super) fn cancelled(&mut self, id: &str, why: &str, at_fault: bool) {
         let Some(job) = self.jobs.remove(id).filter(|_| at_fault) else { return };
         // One of its nodes may be the reason: each gets jobs of its own from now on.
-        for node in job.nodes {
-            let trouble = self.nodes.entry(node).or_default();
+        self.count_refusal(&job.nodes, why);
+    }
+
+    fn count_refusal(&mut self, nodes: &[String], why: &str) {
+        for node in nodes {
+            let trouble = self.trouble(node);
             trouble.refused += 1;
             why.clone_into(&mut trouble.refusal);
         }
     }
 
     /// Updates from the queue and the nodes, read before `left`; returns the jobs that ended.
-    pub(crate) fn observe(&mut self, state: &SchedulerState, left: &Remaining, now: f64) -> Vec<EndedJob> {
-        for (node, seat) in &state.nodes {
-            self.nodes.entry(node.clone()).or_default().see(matches!(seat, Availability::Down(_)), now);
-        }
-        for node in self.partitions.keys().filter(|node| !state.nodes.contains_key(*node)) {
-            self.nodes.entry(node.clone()).or_default().see(true, now);
+    pub(super) fn observe(&mut self, state: &SchedulerState, left: &Remaining, now: f64) -> Vec<EndedJob> {
+        for node in state.nodes.keys().chain(self.partitions.keys()) {
+            let trouble = self.nodes.entry(node.clone()).or_default();
+            let is_down = state.nodes.get(node).is_none_or(|seat| matches!(seat, Availability::Down(_)));
+            trouble.down_since = if is_down { trouble.down_since.or(Some(now)) } else { None };
         }
         let queued: BTreeSet<&str> = state.queue.iter().map(|job| job.id.as_str()).collect();
         for job in state.queue.iter().filter(|job| job.phase == Phase::Running) {
@@ -178,9 +170,8 @@ impl History {
 
     fn ended(&mut self, id: String, left: &Remaining) -> Option<EndedJob> {
         let job = self.jobs.remove(&id)?;
-        let over = |node: &String| left.nodes.get(node).map_or(0, |left| left.over);
-        let mut fruitless: Vec<String> =
-            job.nodes.iter().filter(|node| over(node) <= job.over[*node]).cloned().collect();
+        let mut fruitless = job.nodes.clone();
+        fruitless.retain(|node| left.over_on(node) <= job.over[node]);
         // The tasks of another campaign's job are unknown.
         let tasks = job.tasks?;
         if tasks == JobTasks::Together {
@@ -189,19 +180,20 @@ impl History {
             if progress {
                 fruitless.clear();
             }
-            return Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together: true });
-        }
-        for node in &job.nodes {
-            let trouble = self.nodes.entry(node.clone()).or_default();
-            if fruitless.contains(node) {
-                trouble.fruitless += 1;
-            } else {
-                (trouble.fruitless, trouble.unseen) = (0, false);
+        } else {
+            for node in &job.nodes {
+                let trouble = self.trouble(node);
+                if fruitless.contains(node) {
+                    trouble.fruitless += 1;
+                } else {
+                    (trouble.fruitless, trouble.unseen) = (0, false);
+                }
             }
+            // A node with nothing left needed no progress.
+            fruitless.retain(|node| left.nodes.get(node).is_some_and(|left| left.alone > 0));
         }
-        // A node with nothing left needed no progress.
-        fruitless.retain(|node| left.nodes.get(node).is_some_and(|left| left.alone > 0));
-        Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together: false })
+        let together = tasks == JobTasks::Together;
+        Some(EndedJob { id, fruitless, nodes: job.nodes, probe: job.probe, together })
     }
 
     /// Running jobs whose silent nodes were not reported yet: id, probe, nodes, seconds.
@@ -211,11 +203,6 @@ impl History {
         })
     }
 
-    /// A node has not answered its probe file: it gets jobs of its own from now on.
-    pub(super) fn unseen(&mut self, node: &str) {
-        self.nodes.entry(node.to_owned()).or_default().unseen = true;
-    }
-
     /// A job was preempted, for which its nodes are not at fault.
     pub(super) fn excuse(&mut self, job: &EndedJob) {
         if job.together {
@@ -223,22 +210,9 @@ impl History {
             return;
         }
         for node in &job.fruitless {
-            let trouble = self.nodes.entry(node.clone()).or_default();
+            let trouble = self.trouble(node);
             trouble.fruitless = trouble.fruitless.saturating_sub(1);
         }
-    }
-
-    pub(crate) fn said(&mut self, node: &str, said: &str) {
-        said.clone_into(&mut self.nodes.entry(node.to_owned()).or_default().said);
-    }
-
-    pub(crate) fn gave_up(&mut self, node: &str) {
-        self.nodes.entry(node.to_owned()).or_default().given_up = true;
-    }
-
-    /// A worker started by another user has the node, so our jobs cannot make progress there.
-    pub(crate) fn has_foreign_worker(&mut self, node: &str) {
-        self.nodes.entry(node.to_owned()).or_default().fruitless = 0;
     }
 
     pub(super) fn is_hopeless(&self, node: &str) -> bool {
@@ -276,10 +250,6 @@ impl History {
 }
 
 impl NodeTrouble {
-    fn see(&mut self, down: bool, now: f64) {
-        self.down_since = if down { self.down_since.or(Some(now)) } else { None };
-    }
-
     /// `taken`: a job was once accepted, so the account and the partition are valid.
     fn why_hopeless(&self, taken: bool) -> Option<String> {
         if self.fruitless >= FRUITLESS_JOBS {

@@ -10,7 +10,7 @@ use super::history::EndedJob;
 use crate::error::Result;
 use crate::folder::{Folder, write};
 use crate::scheduler::job::JobEnd;
-use crate::scheduler::log::{last_line, last_line_of};
+use crate::scheduler::log::last_line;
 
 /// Seconds after which a running job's unanswered probe is reported: longer than a node looks for the file, and than Slurm
 /// takes to start a step.
@@ -68,8 +68,7 @@ pub(super) fn others(nodes: usize) -> String {
 
 /// Why a job finished nothing on a node, as far as it is known.
 pub(super) fn why_nothing(folder: &Folder, job: &EndedJob, node: &str, end: Option<&JobEnd>) -> String {
-    // Several nodes print into one file.
-    let line = if job.nodes.len() > 1 { last_line_of(folder, &job.id, node) } else { last_line(folder, &job.id) };
+    let line = last_line(folder, &job.id, (job.nodes.len() > 1).then_some(node));
     let says = end.map(|end| format!("the scheduler reports {end}"));
     if end.is_some_and(JobEnd::is_from_outside) {
         return [says, line].into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -6,39 +6,40 @@ use model::cluster::{Plan, Task, Work};
 
 use crate::error::Result;
 use crate::folder::{Folder, read};
+use crate::scheduler::job::JobTasks;
 use crate::tasks::unfinished;
 
 /// A task that needs several nodes at the same time.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct JointTask {
-    pub(crate) node: String,
-    pub(crate) task: String,
+pub(super) struct JointTask {
+    pub(super) node: String,
+    pub(super) task: String,
     /// All nodes that it needs, its own first.
-    pub(crate) nodes: Vec<String>,
+    pub(super) nodes: Vec<String>,
     /// Expected seconds.
-    pub(crate) seconds: f64,
+    pub(super) seconds: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct NodeRemaining {
+pub(super) struct NodeRemaining {
     /// Unfinished tasks of this node alone.
-    pub(crate) alone: u32,
+    pub(super) alone: u32,
     /// Expected seconds of these.
-    pub(crate) seconds: f64,
+    pub(super) seconds: f64,
     /// Finished tasks of all kinds.
-    pub(crate) over: u32,
+    pub(super) over: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Remaining {
-    pub(crate) nodes: BTreeMap<String, NodeRemaining>,
+pub(super) struct Remaining {
+    pub(super) nodes: BTreeMap<String, NodeRemaining>,
     /// Unfinished tasks that need several nodes.
-    pub(crate) meetings: Vec<JointTask>,
+    pub(super) meetings: Vec<JointTask>,
 }
 
 impl Remaining {
     /// A plan without results.
-    pub(crate) fn of(plan: &Plan, tasks: &[Task]) -> Self {
+    pub(super) fn of(plan: &Plan, tasks: &[Task]) -> Self {
         let nodes = plan.nodes.iter().map(|node| (node.name.clone(), NodeRemaining::default()));
         let mut left = Self { nodes: nodes.collect(), meetings: Vec::new() };
         for task in tasks {
@@ -59,15 +60,29 @@ impl Remaining {
         }
     }
 
-    pub(crate) fn alone(&self) -> u64 {
+    /// Expected seconds of a job with these tasks on these nodes.
+    pub(super) fn seconds(&self, nodes: &[String], tasks: JobTasks) -> f64 {
+        let of = |node: &String| self.nodes.get(node).map_or(0.0, |left| left.seconds);
+        match tasks {
+            JobTasks::Alone => nodes.iter().map(of).fold(0.0, f64::max),
+            // One after another.
+            JobTasks::Together => self.meetings.iter().map(|meeting| meeting.seconds).sum(),
+        }
+    }
+
+    pub(super) fn alone(&self) -> u64 {
         self.nodes.values().map(|node| u64::from(node.alone)).sum()
     }
 
-    pub(crate) fn all(&self) -> u64 {
+    pub(super) fn all(&self) -> u64 {
         self.alone() + self.meetings.len() as u64
     }
 
-    pub(crate) fn over(&self) -> u64 {
+    pub(super) fn over_on(&self, node: &str) -> u32 {
+        self.nodes.get(node).map_or(0, |node| node.over)
+    }
+
+    pub(super) fn over(&self) -> u64 {
         self.nodes.values().map(|node| u64::from(node.over)).sum()
     }
 }

@@ -105,6 +105,7 @@ impl Clock for SystemClock {
 }
 
 /// What a campaign needs in addition to the plan.
+#[expect(missing_debug_implementations, reason = "it has references to functions and traits without one")]
 pub struct CampaignContext<'a> {
     /// The scheduler that starts workers.
     pub scheduler: &'a mut dyn Scheduler,
@@ -116,12 +117,6 @@ pub struct CampaignContext<'a> {
     pub clock: &'a mut dyn Clock,
     /// Receives the events.
     pub report: &'a mut dyn FnMut(CampaignEvent),
-}
-
-impl std::fmt::Debug for CampaignContext<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("CampaignContext").field("queues", &self.queues).finish_non_exhaustive()
-    }
 }
 
 /// Submits jobs until every task of a plan is finished.
@@ -195,7 +190,7 @@ impl Campaign<'_, '_> {
             if !self.history.jobs.contains_key(&job.id)
                 && let Ok(noted) = read::<SubmittedJob>(&noted)
             {
-                self.history.remember(&noted, left);
+                self.history.remember(&noted, None, left);
             }
         }
     }
@@ -266,10 +261,10 @@ impl Campaign<'_, '_> {
             }
             let end = self.context.scheduler.end_of(&ended.id);
             for node in &ended.fruitless {
-                self.history.said(node, &probe::why_nothing(self.folder, &ended, node, end.as_ref()));
+                self.history.trouble(node).said = probe::why_nothing(self.folder, &ended, node, end.as_ref());
             }
             for node in probe::suspects(self.folder, &ended, end.as_ref()) {
-                self.history.unseen(node);
+                self.history.trouble(node).unseen = true;
             }
             if end.as_ref().is_some_and(JobEnd::is_preempted) {
                 self.history.excuse(&ended);
@@ -346,7 +341,7 @@ impl Campaign<'_, '_> {
                     probe: Some(name),
                     when: utc_now(),
                 };
-                self.history.submitted(&submitted.id, job, seen, now);
+                self.history.submitted(&noted, job, seen, now);
                 write(&self.folder.jobs().join(format!("{}.json", submitted.id)), &noted)?;
                 (self.context.report)(CampaignEvent::Submitted { id: submitted.id, nodes: job.nodes.clone() });
             }
@@ -361,10 +356,11 @@ impl Campaign<'_, '_> {
 
     fn give_up(&mut self, node: &str, why: &str) -> Result<Next> {
         if has_worker(self.folder, node, &self.us, lease(&self.plan)) {
-            self.history.has_foreign_worker(node);
+            // A worker started by another user has the node, so our jobs cannot make progress there.
+            self.history.trouble(node).fruitless = 0;
             return Ok(Next::Pause);
         }
-        self.history.gave_up(node);
+        self.history.trouble(node).given_up = true;
         let ended = skip_tasks(self.folder, &self.plan, (node, None), why, &self.us)?;
         if ended == 0 {
             return Ok(Next::Pause);
@@ -391,10 +387,10 @@ impl Campaign<'_, '_> {
             self.history.may_meet = true;
             return Ok(Next::AtOnce);
         }
-        for id in self.history.jobs.keys() {
-            // Pending jobs are cancelled; running ones have no tasks left and end by themselves.
-            if is_pending(state, id) {
-                let _ = self.context.scheduler.cancel(id);
+        // Pending jobs are cancelled; running ones have no tasks left and end by themselves.
+        for job in state.queue.iter().filter(|job| job.phase == Phase::Pending) {
+            if self.history.jobs.contains_key(&job.id) {
+                let _ = self.context.scheduler.cancel(&job.id);
             }
         }
         Ok(Next::End(CampaignEnd::AllFinished { without_result: self.without_result()? }))
@@ -426,10 +422,6 @@ impl Campaign<'_, '_> {
         }
         Ok(count)
     }
-}
-
-fn is_pending(state: &SchedulerState, id: &str) -> bool {
-    state.queue.iter().any(|job| job.id == id && job.phase == Phase::Pending)
 }
 
 enum Next {

@@ -42,8 +42,8 @@ pub fn claimer(job: Option<String>) -> Result<Claim> {
 }
 
 /// A new unique name of 64 random bits.
-fn fresh_name() -> Result<String> {
-    random_hex(8, "a name for a claim")
+pub(crate) fn fresh_name() -> Result<String> {
+    random_hex(8, "a name")
 }
 
 /// `count` random bytes from the kernel in hexadecimal digits; `what` they are for, in errors.
@@ -68,25 +68,23 @@ pub(crate) fn boot_of(claim: &Claim) -> Option<&str> {
 #[derive(Clone, Debug)]
 pub struct HeldClaim {
     /// Name of the task or node.
-    pub name: String,
+    pub(crate) name: String,
     /// The claimer with this claim's id.
-    pub claim: Claim,
+    pub(crate) claim: Claim,
     path: PathBuf,
 }
 
 /// A claim as its file's name has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimId {
+pub(crate) struct ClaimId {
     /// Name of the task or node.
-    pub name: String,
-    /// The claim's id.
-    pub id: String,
+    pub(crate) name: String,
+    pub(crate) id: String,
 }
 
-/// The state of a claim's holder.
+/// The state of a claim's holder, who may renew it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HolderState {
-    /// It renews its claim.
+pub(crate) enum HolderState {
     Alive,
     /// Its process has ended.
     Dead,
@@ -98,8 +96,7 @@ pub enum HolderState {
 
 impl ClaimId {
     /// Parses the name of a file in `running`.
-    #[must_use]
-    pub fn parse(file: &str) -> Option<Self> {
+    pub(crate) fn parse(file: &str) -> Option<Self> {
         Self::parse_folder(file.strip_suffix(".json")?)
     }
 
@@ -134,7 +131,7 @@ pub fn claim(waiting: &Path, running: &Path, name: &str, us: &Claim) -> Result<O
 }
 
 /// Takes over the claim of a lost holder; `None` if another worker was quicker, or the holder has just ended.
-pub fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<HeldClaim>> {
+pub(crate) fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Option<HeldClaim>> {
     let taken = move_in(&running.join(seen.file()), running, &seen.name, us)?;
     if taken.is_some() {
         let _ = fs::remove_file(running.join(seen.who()));
@@ -149,10 +146,8 @@ fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option
     let (path, who) = (running.join(ours.file()), running.join(ours.who()));
     // First the time of change, which the rename keeps, since a claim must not begin with an expired lease. Then the
     // claimer, since a claim without it can only expire.
-    match touch(from) {
-        Ok(true) => {}
-        Ok(false) => return Ok(None),
-        Err(error) => return Err(Error::Write(from.to_owned(), error)),
+    if !touch(from).map_err(cannot_write(from))? {
+        return Ok(None);
     }
     folder::write(&who, &claim)?;
     let held = HeldClaim { name: name.to_owned(), claim, path };
@@ -195,12 +190,12 @@ fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
 }
 
 /// The claims in a folder of `running`.
-pub fn claims(running: &Path) -> Result<Vec<ClaimId>> {
+pub(crate) fn claims(running: &Path) -> Result<Vec<ClaimId>> {
     Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
 /// Whether the holder of a claim is dead or silent.
-pub fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
+pub(crate) fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
     Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
 }
 
@@ -212,7 +207,7 @@ pub(crate) fn has_worker(folder: &Folder, node: &str, us: &Claim, lease: Duratio
 }
 
 /// The state of a claim's holder.
-pub fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
+pub(crate) fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
     let path = running.join(seen.file());
     let time = || time_of(&path).map_err(|error| Error::Stat(path.clone(), error));
     if seen.claimer(running).is_some_and(|who| has_died(&who, us)) {
@@ -258,7 +253,7 @@ pub(crate) fn now_of(folder: &Path) -> Result<SystemTime> {
 
 /// Removes leftovers of killed claimers in a folder of `running`: `who` files without a claim, probes, unfinished files.
 /// They must be older than the lease, since a claimer writes its `who` before its claim.
-pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
+pub(crate) fn sweep(running: &Path, lease: Duration) -> Result<()> {
     let names = folder::names(running)?;
     let left = |name: &&String| match name.strip_suffix(".who") {
         Some(claim) => !names.contains(&format!("{claim}.json")),
@@ -279,8 +274,7 @@ pub fn sweep(running: &Path, lease: Duration) -> Result<()> {
 
 impl HeldClaim {
     /// The claim's file, with the contents of what was claimed.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -289,13 +283,12 @@ impl HeldClaim {
     }
 
     /// The claim as its file's name has it.
-    #[must_use]
-    pub fn seen(&self) -> ClaimId {
+    pub(crate) fn seen(&self) -> ClaimId {
         ClaimId { name: self.name.clone(), id: self.claim.id.clone() }
     }
 
     /// Renews the lease; `false` if the claim is lost, so that nothing may be published.
-    pub fn renew(&self) -> Result<bool> {
+    pub(crate) fn renew(&self) -> Result<bool> {
         touch(&self.path).map_err(cannot_write(&self.path))
     }
 
@@ -312,7 +305,7 @@ impl HeldClaim {
     }
 
     /// Ends the claim and removes its file.
-    pub fn end(self) {
+    pub(crate) fn end(self) {
         let _ = fs::remove_file(&self.path);
         self.forget_who();
     }

@@ -12,7 +12,6 @@ const CONTROLS: usize = 2;
 
 /// The tasks of a second pass: the areas in which each suspect was slow, for it and two healthy nodes of its group.
 /// Tasks that exist already are left out.
-#[must_use]
 pub fn second_pass(folder: &Folder, document: &ClusterDocument) -> Vec<Task> {
     let mut wanted: BTreeSet<(&str, &str)> = BTreeSet::new();
     for slow in document.slow.iter().filter(|slow| slow.standing == Standing::Suspect) {

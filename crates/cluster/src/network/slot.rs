@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use model::cluster::Claim;
 use serde::{Deserialize, Serialize};
 
-use crate::claims::claim::{self, HeldClaim, random_hex};
+use crate::claims::claim::{self, HeldClaim, fresh_name};
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{self, Folder, make_folder, read};
 
@@ -105,14 +105,8 @@ impl ReadyNode {
 impl<'a> NetworkSlot<'a> {
     /// The slot of a plan; makes the token if it is missing.
     pub(crate) fn new(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self> {
-        let path = |parts: [&str; 2]| folder.path().join(parts[0]).join(parts[1]);
-        let slot = Self {
-            us,
-            lease,
-            waiting: path(["waiting", NET]),
-            running: path(["running", NET]),
-            net: folder.path().join("net"),
-        };
+        let (waiting, running) = folder.open_tasks(NET);
+        let slot = Self { us, lease, waiting, running, net: folder.path().join("net") };
         for needed in [&slot.running, &slot.net.join("ready")] {
             make_folder(needed)?;
         }
@@ -128,8 +122,7 @@ impl<'a> NetworkSlot<'a> {
         let made = parent.join(format!("{NET}-{}", self.us.id));
         folder::write(&made.join(KEEPER), &())?;
         folder::write(&made.join(format!("{TOKEN}.json")), &())?;
-        let moved = fs::rename(&made, &self.waiting);
-        if let Err(error) = moved {
+        if let Err(error) = fs::rename(&made, &self.waiting) {
             let _ = fs::remove_dir_all(&made);
             // Another worker was quicker: its folder is not empty, and stays.
             if !self.waiting.join(KEEPER).exists() {
@@ -166,7 +159,7 @@ impl<'a> NetworkSlot<'a> {
 
     /// Waits to be called for a round.
     pub(crate) fn wait_for(&self, round: u32, node: &str) -> Result<ReadyNode> {
-        let ready = ReadyNode { round, node: node.to_owned(), nonce: nonce()? };
+        let ready = ReadyNode { round, node: node.to_owned(), nonce: fresh_name()? };
         self.renew(&ready)?;
         Ok(ready)
     }
@@ -204,10 +197,9 @@ impl<'a> NetworkSlot<'a> {
     pub(crate) fn call(&self, whom: &[&ReadyNode]) -> Result<Option<RoundCall>> {
         let Some(first) = whom.first() else { return Ok(None) };
         let members = whom.iter().map(|ready| (ready.node.clone(), ready.nonce.clone())).collect();
-        let call = RoundCall { id: nonce()?, round: first.round, members };
+        let call = RoundCall { id: fresh_name()?, round: first.round, members };
         self.sweep();
-        let marks = self.marks(&call);
-        make_folder(&marks)?;
+        make_folder(&self.marks(&call))?;
         folder::write(&self.net.join("go.json"), &call)?;
         Ok(Some(call))
     }
@@ -313,10 +305,6 @@ fn is_half_of(ours: Span, other: Span) -> bool {
     let both = to.duration_since(from).unwrap_or_default();
     let length = our_end.duration_since(ours.begun).unwrap_or_default();
     both * 2 >= length && to >= from
-}
-
-fn nonce() -> Result<String> {
-    random_hex(8, "a name")
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bench::references::run::end_group;
-use model::cluster::{Claim, PlanNode};
+use model::cluster::Claim;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 
 use super::command::{Environment, find_program};
 use super::error::SchedulerError;
-use super::job::{Availability, JobLimits, Phase, Queued, Refusal, SchedulerState};
+use super::job::{Availability, Phase, Queued, Refusal, SchedulerState};
 use crate::claims::claim::{claimer, has_worker};
 use crate::error::Result;
 use crate::folder::Folder;
@@ -90,14 +90,6 @@ impl Children {
             return Availability::Busy("another campaign's worker is running".to_owned());
         }
         Availability::Idle
-    }
-
-    /// The state where each job is for one node, so that a node whose worker has ended can start again.
-    pub(super) fn state_of_single_nodes(&mut self, nodes: &[PlanNode]) -> SchedulerState {
-        let partitions = nodes.iter().filter_map(|node| node.partition.clone()).chain([String::new()]);
-        let one_node = JobLimits { seconds: None, nodes: Some(1) };
-        let bounds = partitions.map(|name| (name, one_node)).collect();
-        SchedulerState { bounds, ..self.state(nodes.iter().map(|node| node.name.as_str())) }
     }
 
     pub(super) fn cancel(&mut self, id: &str) {
@@ -199,7 +191,7 @@ mod tests {
         let standing = children.state(["n1", "n2"].into_iter());
         assert_eq!(standing.queue.len(), 1);
         assert!(matches!(standing.nodes["n2"], Availability::Busy(_)), "{standing:?}");
-        assert_eq!(last_line(&folder, &id).as_deref(), Some("the reason"));
+        assert_eq!(last_line(&folder, &id, None).as_deref(), Some("the reason"));
         children.cancel(&id);
         assert!(ended(&mut children).queue.is_empty());
     }

@@ -1,16 +1,16 @@
 //! Calls of a scheduler's commands, with a timeout, in their own process group, and with selected variables only.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::fs::Metadata;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::JoinHandle;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use bench::references::run::end_group;
-use sys::clock::monotonic_raw_seconds;
 
 use super::error::SchedulerError;
 
@@ -24,14 +24,12 @@ const KEPT: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "SSH_AU
 
 impl Environment {
     /// The selected ones of all variables.
-    #[must_use]
     pub fn of(all: &BTreeMap<String, String>) -> Self {
         let kept = all.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
         Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     /// The value of a variable.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -42,14 +40,10 @@ impl Environment {
 }
 
 /// The path of a program in the environment's search path.
-#[must_use]
 pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
     let folders = environment.get("PATH")?.split(':').filter(|folder| folder.starts_with('/'));
-    folders.map(|folder| Path::new(folder).join(name)).find(|path| is_executable(path))
-}
-
-fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    let is_executable = |data: Metadata| data.is_file() && data.permissions().mode() & 0o111 != 0;
+    folders.map(|folder| Path::new(folder).join(name)).find(|path| path.metadata().is_ok_and(is_executable))
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,12 +62,6 @@ impl CommandOutput {
 
 /// Timeout of a command. Slurm's commands wait ten seconds or longer for a busy controller, and retry.
 const PATIENCE_SECONDS: f64 = 60.0;
-
-/// How often a running command is polled.
-const LOOK: Duration = Duration::from_millis(10);
-
-/// The most bytes read of a stream: ten thousand nodes in ten partitions are 10 MB.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Runs a command with this input and waits for it.
 pub(super) fn call(
@@ -103,43 +91,26 @@ fn call_within(
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| SchedulerError::Start(program.to_owned(), error))?;
-    let (stdout, stderr) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-    let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
-        // A program that does not read all of it reports what is missing.
-        std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())))
-    });
-    let ended = wait(&mut child, program, patience_seconds);
-    if let Some(writer) = writer {
-        let _ = writer.join();
-    }
-    let text = |reader: JoinHandle<Vec<u8>>| String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned();
-    let (stdout, stderr) = (text(stdout), text(stderr));
-    Ok(CommandOutput { succeeded: ended?, stdout, stderr })
-}
-
-fn wait(child: &mut Child, program: &str, patience_seconds: f64) -> Result<bool, SchedulerError> {
-    let began = monotonic_raw_seconds();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status.success()),
-            Ok(None) if monotonic_raw_seconds() - began <= patience_seconds => std::thread::sleep(LOOK),
-            Ok(None) => {
-                end_group(child.id());
-                let _ = child.wait();
-                return Err(SchedulerError::Timeout(program.to_owned(), patience_seconds));
-            }
-            Err(error) => return Err(SchedulerError::Lost(program.to_owned(), error)),
-        }
-    }
-}
-
-fn read_all(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    let (id, input) = (child.id(), child.stdin.take().zip(input.map(str::to_owned)));
+    let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(stream) = stream {
-            let _ = stream.take(MOST_BYTES).read_to_end(&mut bytes);
+        if let Some((mut stdin, text)) = input {
+            // A program that does not read all of it reports what is missing.
+            let _ = stdin.write_all(text.as_bytes());
         }
-        bytes
+        sender.send(child.wait_with_output())
+    });
+    let Ok(output) = ended.recv_timeout(Duration::from_secs_f64(patience_seconds)) else {
+        end_group(id);
+        let _ = ended.recv();
+        return Err(SchedulerError::Timeout(program.to_owned(), patience_seconds));
+    };
+    let output = output.map_err(|error| SchedulerError::Lost(program.to_owned(), error))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(CommandOutput {
+        succeeded: output.status.success(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
     })
 }
 
@@ -167,20 +138,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_complains_of_is_kept() {
+    fn a_command_that_fails_hangs_or_is_missing_is_reported() {
         let called = shell("echo a >&2; echo; echo ' b' >&2; exit 3", None, 60.0).unwrap();
-        assert!(!called.succeeded);
-        assert_eq!(called.complaint(), "a; b");
-    }
-
-    #[test]
-    fn a_command_that_hangs_is_ended_with_all_that_it_started() {
+        assert_eq!((called.succeeded, called.complaint().as_str()), (false, "a; b"));
+        // It is ended with all that it started.
         let sentence = shell("sleep 1000 & sleep 1000", None, 0.2).unwrap_err().to_string();
         assert!(sentence.contains("did not answer within"), "{sentence}");
-    }
-
-    #[test]
-    fn a_missing_program_is_reported() {
         let sentence = call(&["assay-no-such-program"], None, &environment()).unwrap_err().to_string();
         assert!(sentence.contains("cannot start 'assay-no-such-program'"), "{sentence}");
         assert_eq!(find_program("assay-no-such-program", &environment()), None);

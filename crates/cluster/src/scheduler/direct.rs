@@ -1,5 +1,7 @@
-//! Workers without Slurm: over ssh on each node, or all on this host.
+//! Workers as child processes: over ssh on each node, all on this host, or as steps of an allocation of Slurm (`salloc`, or a
+//! job of the user's own).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use model::cluster::{Plan, PlanNode};
@@ -7,8 +9,10 @@ use model::cluster::{Plan, PlanNode};
 use super::children::Children;
 use super::command::Environment;
 use super::error::SchedulerError;
-use super::job::{Job, JobSettings, JobTasks, Refusal, Scheduler, SchedulerState, Script, Submitted};
-use super::script;
+use super::job::{
+    Availability, Job, JobLimits, JobSettings, JobTasks, Refusal, Scheduler, SchedulerState, Script, Submitted,
+};
+use super::{script, slurm};
 use super::words::command_line;
 use crate::error;
 use crate::tasks::lease;
@@ -36,6 +40,8 @@ enum Launcher {
     Here,
     /// Over ssh, with this configuration file. Other users may use the nodes meanwhile.
     Ssh(Option<PathBuf>),
+    /// Steps of this job of Slurm, on its nodes only.
+    Allocation(String, BTreeSet<String>),
 }
 
 impl Direct {
@@ -54,9 +60,20 @@ impl Direct {
         Self::new(settings, environment, plan, Launcher::Ssh(config))
     }
 
+    /// Workers in the allocation of a job with these nodes, in Slurm's notation.
+    pub fn inside(
+        settings: JobSettings,
+        environment: Environment,
+        plan: &Plan,
+        (job, node_list): (String, &str),
+    ) -> error::Result<Self> {
+        let nodes = slurm::expand(node_list, &environment)?.into_iter().collect();
+        Self::new(settings, environment, plan, Launcher::Allocation(job, nodes))
+    }
+
     fn new(settings: JobSettings, environment: Environment, plan: &Plan, launcher: Launcher) -> error::Result<Self> {
         // A worker continues without its ssh connection, as a job does without its submitter.
-        let children = Children::new(&settings.plan, lease(plan), matches!(launcher, Launcher::Here))?;
+        let children = Children::new(&settings.plan, lease(plan), !matches!(launcher, Launcher::Ssh(_)))?;
         Ok(Self { settings, environment, nodes: plan.nodes.clone(), launcher, children })
     }
 
@@ -64,8 +81,16 @@ impl Direct {
         match &self.launcher {
             Launcher::Here => worker_here(&self.settings, job, node),
             Launcher::Ssh(config) => over_ssh(config.as_deref(), &script::alone(&self.settings, job, node), node),
+            Launcher::Allocation(allocation, _) => overlapping(&self.settings, job, allocation),
         }
     }
+}
+
+/// A step that shares the allocation with other steps, such as the user's shell.
+fn overlapping(settings: &JobSettings, job: &Job, allocation: &str) -> Vec<String> {
+    let mut words = script::step(settings, job);
+    words.splice(1..1, [format!("--jobid={allocation}"), "--overlap".to_owned(), "--mem=0".to_owned()]);
+    words
 }
 
 fn worker_here(settings: &JobSettings, job: &Job, node: &str) -> Vec<String> {
@@ -91,14 +116,28 @@ impl Scheduler for Direct {
     }
 
     fn submit(&mut self, job: &Job) -> Result<Submitted, Refusal> {
-        let launcher = if matches!(self.launcher, Launcher::Here) { "here" } else { "ssh" };
-        let workers: Vec<_> = job.nodes.iter().map(|node| (node.clone(), self.command(job, node))).collect();
-        let id = self.children.start(launcher, &workers, &self.environment)?;
+        let (launcher, processes) = match self.launcher {
+            Launcher::Here => ("here", job.nodes.len()),
+            Launcher::Ssh(_) => ("ssh", job.nodes.len()),
+            // One process, srun, for all nodes, named by the first.
+            Launcher::Allocation(..) => ("srun", 1),
+        };
+        let workers = job.nodes.iter().take(processes).map(|node| (node.clone(), self.command(job, node)));
+        let id = self.children.start(launcher, &workers.collect::<Vec<_>>(), &self.environment)?;
         Ok(Submitted { id, launcher, command: self.script(job).command })
     }
 
     fn poll(&mut self) -> Result<SchedulerState, SchedulerError> {
-        let mut state = self.children.state_of_single_nodes(&self.nodes);
+        let mut state = self.children.state(self.nodes.iter().map(|node| node.name.as_str()));
+        if let Launcher::Allocation(job, allocated) = &self.launcher {
+            for (_, availability) in state.nodes.iter_mut().filter(|(node, _)| !allocated.contains(*node)) {
+                *availability = Availability::Elsewhere(format!("it is not in the allocation {job}"));
+            }
+            return Ok(state);
+        }
+        // Each job is for one node, so that a node whose worker has ended can start again.
+        let partitions = self.nodes.iter().filter_map(|node| node.partition.clone()).chain([String::new()]);
+        state.bounds = partitions.map(|name| (name, JobLimits { seconds: None, nodes: Some(1) })).collect();
         if matches!(self.launcher, Launcher::Here) {
             // At the same time they would disturb each other.
             state.room = Some(u32::from(state.queue.is_empty()));
@@ -129,13 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_on_this_host_does_not_wait_long_for_others() {
+    fn workers_on_this_host_wait_briefly_and_a_step_shares_the_allocation() {
         let settings =
             JobSettings { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
-        let job = |tasks| Job { nodes: vec!["n1".to_owned()], partition: None, seconds: 600.0, tasks, probe: None };
-        let words = worker_here(&settings, &job(JobTasks::Together), "n1");
-        assert!(words.join(" ").ends_with("--node n1 --role all --linger 30s"), "{words:?}");
-        let words = worker_here(&settings, &job(JobTasks::Alone), "n1");
-        assert!(words.join(" ").ends_with("--node n1 --role suite"), "{words:?}");
+        let job = |nodes: &[&str], tasks| {
+            let nodes = nodes.iter().map(ToString::to_string).collect();
+            Job { nodes, partition: None, seconds: 600.0, tasks, probe: None }
+        };
+        let words = worker_here(&settings, &job(&["n1"], JobTasks::Together), "n1").join(" ");
+        assert!(words.ends_with("--node n1 --role all --linger 30s"), "{words}");
+        let words = worker_here(&settings, &job(&["n1"], JobTasks::Alone), "n1").join(" ");
+        assert!(words.ends_with("--node n1 --role suite"), "{words}");
+        let words = overlapping(&settings, &job(&["n1", "n2"], JobTasks::Together), "77").join(" ");
+        assert!(words.starts_with("srun --jobid=77 --overlap --mem=0 --nodes=2 --nodelist=n1,n2 "), "{words}");
+        assert!(words.contains(" --cpu-bind=none ") && words.ends_with("--role all $limit"), "{words}");
     }
 }

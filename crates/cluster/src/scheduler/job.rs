@@ -30,7 +30,6 @@ pub enum JobTasks {
 
 impl JobTasks {
     /// The value for `assay agent --role`.
-    #[must_use]
     pub const fn role(self) -> &'static str {
         match self {
             Self::Alone => "suite",
@@ -66,7 +65,6 @@ pub struct Script {
 
 impl Script {
     /// The script as it could be typed.
-    #[must_use]
     pub fn text(&self) -> String {
         let command = command_line(&self.command);
         self.input.as_ref().map_or_else(|| format!("{command}\n"), |input| format!("{command} <<'END'\n{input}END\n"))
@@ -97,7 +95,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The scheduler's message.
-    #[must_use]
     pub fn said(&self) -> &str {
         match self {
             Self::Limit(said) | Self::Unreachable(said) | Self::Wrong(said) => said,
@@ -162,7 +159,6 @@ pub struct JobLimits {
 
 impl SchedulerState {
     /// The limits of jobs in a partition.
-    #[must_use]
     pub fn bounds(&self, partition: Option<&str>) -> JobLimits {
         self.bounds.get(partition.unwrap_or_default()).copied().unwrap_or_default()
     }
@@ -179,13 +175,11 @@ pub struct JobEnd {
 
 impl JobEnd {
     /// Another job took its nodes.
-    #[must_use]
     pub fn is_preempted(&self) -> bool {
         self.state == "PREEMPTED"
     }
 
     /// The job did not end by itself, and may never have begun.
-    #[must_use]
     pub fn is_from_outside(&self) -> bool {
         ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "REVOKED"].contains(&self.state.as_str())
     }

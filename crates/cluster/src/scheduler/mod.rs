@@ -3,13 +3,11 @@
 //! A scheduler starts workers and reports the state of nodes and of our jobs. Claims in the plan's folder decide which
 //! worker does which task; the campaign decides when to submit which job ([`crate::campaign`]).
 
-pub mod allocation;
 mod children;
 pub mod command;
 pub mod direct;
 pub mod error;
 pub mod job;
-pub(crate) mod limits;
 pub(crate) mod log;
 mod parse;
 mod script;

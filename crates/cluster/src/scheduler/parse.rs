@@ -5,7 +5,6 @@
 
 use super::error::SchedulerError;
 use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
-use super::limits::UserLimits;
 
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
@@ -147,7 +146,8 @@ pub(super) struct Association {
     pub(super) partition: Option<String>,
     pub(super) default_qos: Option<String>,
     pub(super) qos: Vec<String>,
-    pub(super) limits: UserLimits,
+    /// The most jobs that it allows.
+    pub(super) limit: Option<u32>,
 }
 
 /// Parses a user's associations; none without accounting. A group's limits count as if this user were alone in it.
@@ -166,28 +166,26 @@ fn association(line: &str) -> Option<Association> {
         partition: some(partition),
         default_qos: some(default_qos),
         qos: qos.split(',').filter_map(some).collect(),
-        limits: limits([jobs, submit, group_jobs, group_submit]),
+        limit: limit([jobs, submit, group_jobs, group_submit]),
     })
 }
 
 /// The format of `sacctmgr show qos` for [`qualities`].
 pub(super) const QUALITY: &str = "format=Name,MaxJobsPU,MaxSubmitPU,GrpJobs,GrpSubmit";
 
-/// Parses the limits of each quality of service.
-pub(super) fn qualities(text: &str) -> Vec<(String, UserLimits)> {
+/// Parses the most jobs that each quality of service allows.
+pub(super) fn qualities(text: &str) -> Vec<(String, Option<u32>)> {
+    let quality = |line: &str| {
+        let words: Vec<&str> = line.trim_end().split('|').collect();
+        let [name, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else { return None };
+        (!name.is_empty()).then(|| ((*name).to_owned(), limit([jobs, submit, group_jobs, group_submit])))
+    };
     text.lines().filter_map(quality).collect()
 }
 
-fn quality(line: &str) -> Option<(String, UserLimits)> {
-    let words: Vec<&str> = line.trim_end().split('|').collect();
-    let [name, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else { return None };
-    (!name.is_empty()).then(|| ((*name).to_owned(), limits([jobs, submit, group_jobs, group_submit])))
-}
-
-/// The tighter of a user's own and a group's limits: running and submitted jobs of each.
-fn limits(words: [&str; 4]) -> UserLimits {
-    let [running, submitted, group_running, group_submitted] = words.map(|word| word.parse().ok());
-    UserLimits { submitted, running }.and(UserLimits { submitted: group_submitted, running: group_running })
+/// The least of the limits of running and submitted jobs, of a user and of a group.
+fn limit(words: [&str; 4]) -> Option<u32> {
+    words.iter().filter_map(|word| word.parse().ok()).min()
 }
 
 /// How a job ended, from the output of `scontrol show job -o`.

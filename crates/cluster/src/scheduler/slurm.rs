@@ -9,7 +9,6 @@ use super::error::SchedulerError;
 use super::job::{
     Availability, Job, JobEnd, JobLimits, JobSettings, Refusal, Scheduler, SchedulerState, Script, Submitted,
 };
-use super::limits::{UserLimits, room};
 use super::parse::{self, Association, Partition};
 use super::script;
 
@@ -31,7 +30,8 @@ pub struct Slurm {
 /// Limits of jobs.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    limits: UserLimits,
+    /// The most jobs of this user in the queue.
+    most_jobs: Option<u32>,
     bounds: BTreeMap<String, JobLimits>,
 }
 
@@ -66,9 +66,10 @@ impl Slurm {
             .into_iter()
             .filter(|association| account.is_none_or(|account| association.account == account))
             .collect();
-        let qualities: BTreeMap<String, UserLimits> = parse::qualities(&qualities).into_iter().collect();
+        let qualities: BTreeMap<String, Option<u32>> = parse::qualities(&qualities).into_iter().collect();
         let used: Vec<&Partition> = used(&partitions, &self.partitions);
-        let known = Known { limits: limits(&associations, &qualities, quality, &used), bounds: bounds(&partitions) };
+        let most_jobs = most_jobs(&associations, &qualities, quality, &used);
+        let known = Known { most_jobs, bounds: bounds(&partitions) };
         self.known = Some((0, known.clone()));
         Ok(known)
     }
@@ -92,25 +93,32 @@ fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
 }
 
 /// The tightest of all limits that can apply: of the user's associations, the job's quality of service, the partitions.
-fn limits(
+fn most_jobs(
     associations: &[Association],
-    qualities: &BTreeMap<String, UserLimits>,
+    qualities: &BTreeMap<String, Option<u32>>,
     named: Option<&str>,
     partitions: &[&Partition],
-) -> UserLimits {
+) -> Option<u32> {
     let applies = |association: &&Association| {
         association.partition.as_ref().is_none_or(|name| partitions.iter().any(|partition| partition.name == *name))
     };
-    let mut found = UserLimits::default();
-    for association in associations.iter().filter(applies) {
-        found = found.and(association.limits);
+    let of_quality = |name: &str| qualities.get(name).copied().flatten();
+    let own = associations.iter().filter(applies).flat_map(|association| {
         let quality = named.or(association.default_qos.as_deref()).or_else(|| default_quality(&association.qos));
-        found = found.and(quality.and_then(|name| qualities.get(name)).copied().unwrap_or_default());
-    }
-    for quality in partitions.iter().filter_map(|partition| partition.qos.as_ref()) {
-        found = found.and(qualities.get(quality).copied().unwrap_or_default());
-    }
-    found
+        [association.limit, quality.and_then(of_quality)]
+    });
+    let of_partitions = partitions.iter().map(|partition| of_quality(partition.qos.as_deref()?));
+    own.chain(of_partitions).flatten().min()
+}
+
+/// Above this limit one place stays free for another job of the user. A limit of two is used up: one job measures, one
+/// waits.
+const SPARED_ABOVE: u32 = 2;
+
+/// How many more jobs a user with this many in the queue may submit; `None`: no limit.
+pub(crate) fn room(most_jobs: Option<u32>, queued: u32) -> Option<u32> {
+    let limit = most_jobs?;
+    Some(limit.saturating_sub(u32::from(limit > SPARED_ABOVE)).saturating_sub(queued))
 }
 
 /// The default quality of service: `normal` if allowed, else the only one.
@@ -165,7 +173,7 @@ impl Scheduler for Slurm {
         Ok(SchedulerState {
             nodes: nodes.into_iter().map(|node| (node.name, node.availability)).collect(),
             queue,
-            room: room(known.limits, queued),
+            room: room(known.most_jobs, queued),
             bounds: known.bounds,
         })
     }
@@ -219,7 +227,6 @@ pub fn expand(expression: &str, environment: &Environment) -> Result<Vec<String>
 }
 
 /// The MPI types of `srun`; empty if unknown.
-#[must_use]
 pub(crate) fn mpi_types(environment: &Environment) -> Vec<String> {
     // Older versions print them as an error.
     let said = ask(&["srun", "--mpi=list"], environment).map(|called| called.stdout + "\n" + &called.stderr);
@@ -314,19 +321,23 @@ mod tests {
     fn the_tightest_of_all_limits_that_apply() {
         let associations = parse::associations("a|||normal,low||10||\na|gpu||normal||1||\n");
         let qualities = BTreeMap::from([
-            ("normal".to_owned(), UserLimits { submitted: Some(8), running: None }),
-            ("low".to_owned(), UserLimits { submitted: Some(4), running: None }),
-            ("part".to_owned(), UserLimits { submitted: Some(6), running: Some(5) }),
+            ("normal".to_owned(), Some(8)),
+            ("low".to_owned(), Some(4)),
+            ("part".to_owned(), Some(5)),
         ]);
         let (debug, with_qos) =
             (partition("debug", true), Partition { qos: Some("part".into()), ..partition("p", false) });
-        let tightest =
-            |named, partitions: &[&Partition]| limits(&associations, &qualities, named, partitions).tightest();
+        let tightest = |named, partitions: &[&Partition]| most_jobs(&associations, &qualities, named, partitions);
         assert_eq!(tightest(None, &[&debug]), Some(8), "the quality called normal");
         assert_eq!(tightest(Some("low"), &[&debug]), Some(4));
         assert_eq!(tightest(None, &[&debug, &with_qos]), Some(5), "the partition's own quality");
         assert_eq!(tightest(None, &[&partition("gpu", false)]), Some(1), "an association for this partition");
-        assert_eq!(limits(&[], &qualities, None, &[&debug]), UserLimits::default(), "nothing is accounted for");
+        assert_eq!(most_jobs(&[], &qualities, None, &[&debug]), None, "nothing is accounted for");
+        let cases = [(None, 50, None), (Some(10), 0, Some(9)), (Some(10), 4, Some(5)), (Some(10), 9, Some(0))];
+        let small = [(Some(10), 300, Some(0)), (Some(3), 0, Some(2)), (Some(2), 0, Some(2)), (Some(2), 1, Some(1))];
+        for (limit, queued, expected) in cases.into_iter().chain(small).chain([(Some(0), 0, Some(0))]) {
+            assert_eq!(room(limit, queued), expected, "one place stays free above two: {limit:?} {queued}");
+        }
     }
 
     #[test]

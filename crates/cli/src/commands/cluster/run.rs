@@ -9,7 +9,6 @@ use cluster::campaign::forecast::{self, Forecast};
 use cluster::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, SystemClock, run as run_campaign};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
-use cluster::scheduler::allocation::Allocation;
 use cluster::scheduler::command::{Environment, find_program};
 use cluster::scheduler::direct::Direct;
 use cluster::scheduler::job::{JobSettings, Scheduler};
@@ -131,7 +130,7 @@ fn choose(
             Chosen { scheduler: Box::new(ssh), jobs: at_once, queues: false }
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
-            let inside = Allocation::new(settings, environment, plan, (job, &nodes))?;
+            let inside = Direct::inside(settings, environment, plan, (job, &nodes))?;
             Chosen { scheduler: Box::new(inside), jobs: JOBS, queues: false }
         }
         (Launcher::Auto | Launcher::Slurm, _) => {

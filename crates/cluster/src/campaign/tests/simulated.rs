@@ -20,7 +20,7 @@ use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{
     Availability, Job, JobEnd, JobTasks, Phase, Queued, Refusal, Scheduler, SchedulerState, Script, Submitted,
 };
-use crate::scheduler::limits::{UserLimits, room};
+use crate::scheduler::slurm::room;
 use crate::tasks::{finished, waiting};
 use crate::tests::support::{Scratch, request, scratch};
 
@@ -255,10 +255,9 @@ impl Scheduler for Sim {
         let others =
             (0..others).map(|n| Queued { id: format!("9{n:03}"), phase: Phase::Running, reason: "None".into() });
         let queue: Vec<Queued> = ours.chain(others).collect();
-        let limits = UserLimits { submitted: world.limit, running: None };
         Ok(SchedulerState {
             nodes: world.fates.keys().map(|node| (node.clone(), world.availability(node))).collect(),
-            room: room(limits, u32::try_from(queue.len()).unwrap()),
+            room: room(world.limit, u32::try_from(queue.len()).unwrap()),
             queue,
             bounds: BTreeMap::new(),
         })

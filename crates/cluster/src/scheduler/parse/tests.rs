@@ -83,12 +83,11 @@ fn associations_and_qualities_with_their_limits() {
     let text = "a|||normal,low||2||\nb|debug|low|low|4|10|3|8\n";
     let found = associations(text);
     assert_eq!(found[0].qos, ["normal", "low"]);
-    assert_eq!(found[0].limits, UserLimits { submitted: Some(2), running: None });
+    assert_eq!(found[0].limit, Some(2));
     assert_eq!((found[1].partition.as_deref(), found[1].default_qos.as_deref()), (Some("debug"), Some("low")));
-    assert_eq!(found[1].limits, UserLimits { submitted: Some(8), running: Some(3) });
+    assert_eq!(found[1].limit, Some(3));
     let qos = qualities("normal||||\nlow|1|5||4\n");
-    assert_eq!(qos[0], ("normal".into(), UserLimits::default()));
-    assert_eq!(qos[1], ("low".into(), UserLimits { submitted: Some(4), running: Some(1) }));
+    assert_eq!(qos, [("normal".into(), None), ("low".into(), Some(1))]);
     for broken in ["", "\n", "a|b", "sacctmgr: error: Slurm accounting storage is disabled", "||||||||", "|||||"] {
         assert!(associations(broken).is_empty() && qualities(broken).is_empty(), "{broken}");
     }
@@ -185,7 +184,7 @@ fn what_the_real_one_answered() {
     assert!(queue(recorded!("squeue_controller_down")).is_err());
     assert!(nodes(recorded!("sinfo_controller_down")).is_err());
     // Recorded with other columns: what is read of them is the same.
-    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), UserLimits::default())]);
+    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), None)]);
 }
 
 #[test]
