@@ -7,7 +7,7 @@ use std::path::Path;
 use cluster::folder::{Folder, State};
 use cluster::plan::request::{Request, make};
 use cluster::plan::write::write;
-use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Pairing, PlanNode, Task, Work};
+use model::cluster::{Claim, NodeFacts, Outcome, OutcomeStatus, PairTask, Pairing, Plan, PlanNode, Task, Work};
 use model::document::Program;
 use model::experiment::Area;
 use model::machine::Machine;
@@ -49,20 +49,20 @@ pub(super) fn plan(
     nodes: impl Iterator<Item = String>,
     pairing: Option<Pairing>,
 ) -> Result<Vec<Task>, String> {
-    let request = Request {
+    let plan = Plan {
         name: "made-up-rack".to_owned(),
         created: "2026-11-22T12:00:00Z".to_owned(),
         program,
-        program_path: Some("/nowhere/assay".to_owned()),
+        program_path: "/nowhere/assay".to_owned(),
         suite: "quick".to_owned(),
-        areas: AREAS.to_vec(),
         nodes: nodes.map(|name| PlanNode { name, partition: None }).collect(),
         pairing,
         lease_seconds: 60.0,
         attempts: 3,
         seed: 1,
-        ..Request::default()
+        ..Plan::default()
     };
+    let request = Request { plan, areas: AREAS.to_vec(), ..Request::default() };
     let (plan, tasks) = make(&request, &AREAS.map(|area| (area, 20.0)).into())?;
     write(folder, &plan, &tasks, Path::new("/nowhere/assay"))?;
     Ok(tasks)

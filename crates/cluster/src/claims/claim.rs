@@ -71,7 +71,8 @@ pub struct HeldClaim {
     pub(crate) name: String,
     /// The claimer with this claim's id.
     pub(crate) claim: Claim,
-    path: PathBuf,
+    /// The claim's file, with the contents of what was claimed.
+    pub(crate) path: PathBuf,
 }
 
 /// A claim as its file's name has it.
@@ -273,11 +274,6 @@ pub(crate) fn sweep(running: &Path, lease: Duration) -> Result<()> {
 }
 
 impl HeldClaim {
-    /// The claim's file, with the contents of what was claimed.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(crate) fn task(&self) -> Result<Task> {
         read(&self.path).map_err(cannot_read(&self.path))
     }

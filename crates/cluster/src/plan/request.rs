@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use areas::{Request as RunRequest, plan as plan_of};
-use model::cluster::{HplPlan, PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
+use model::cluster::{PLAN_SCHEMA, Plan, PlanNode, SuiteTask, Task, Work};
 use model::disk_target::DiskTarget;
-use model::document::Program;
 use model::experiment::Area;
 use model::machine::Machine;
 use verdict::rules::Resource;
@@ -27,46 +26,20 @@ const AROUND_SECONDS: f64 = 3.0;
 /// What a plan is made from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// The plan's name.
-    pub name: String,
-    /// When, UTC, ISO 8601.
-    pub created: String,
-    /// The program that makes the plan.
-    pub program: Program,
-    /// The program that nodes run, as an absolute path on every node; `None`: a copy of this one.
-    pub program_path: Option<String>,
-    /// The suite's name, or the text of a suite's file.
-    pub suite: String,
+    /// The plan without its expected seconds. An empty path of the program: a copy of this one.
+    pub plan: Plan,
     /// Only these areas. The network of a node with itself is measured only if it is among them.
     pub areas: Vec<Area>,
     /// Only benchmark ids that match.
     pub filter: Option<String>,
     /// Exactly this many samples per benchmark.
     pub repeat: Option<u32>,
-    /// Further arguments of each `assay run`.
-    pub options: Vec<String>,
-    /// Directory on each node in which disks are measured.
-    pub directory: Option<String>,
-    /// The nodes.
-    pub nodes: Vec<PlanNode>,
-    /// How pairs of nodes are chosen for the network between them.
-    pub pairing: Option<Pairing>,
-    /// Which of a node's addresses the network is measured between: the name of an interface, or a subnet.
-    pub network: Option<String>,
-    /// How HPL is run across all nodes.
-    pub hpl: Option<HplPlan>,
-    /// The lease in seconds.
-    pub lease_seconds: f64,
-    /// Attempts per task.
-    pub attempts: u32,
-    /// Seed of orders and pairs.
-    pub seed: u64,
 }
 
 /// Expected seconds of each requested area on this machine, with the most samples of each benchmark. Other nodes will
 /// differ: more threads, more benchmarks.
 pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Result<BTreeMap<Area, f64>> {
-    let suite = suite(&request.suite)?;
+    let suite = suite(&request.plan.suite)?;
     let budget = suite.time_budget.filter(|_| request.repeat.is_none());
     let of = RunRequest {
         areas: request.areas.clone(),
@@ -95,19 +68,20 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
 
 /// Makes the plan and its tasks: one for each node and area, and those of pairs and HPL.
 pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, Vec<Task>)> {
-    check_nodes(&request.nodes)?;
+    let Request { plan, filter, repeat, .. } = request;
+    check_nodes(&plan.nodes)?;
     if expected.is_empty() {
         return Err(Error::Request(
             "this suite has no benchmark for single nodes in these areas. Choose other areas with --area",
         ));
     }
-    if !(request.lease_seconds >= 1.0 && request.lease_seconds <= 86_400.0) {
-        return Err(Error::LeaseSeconds(request.lease_seconds));
+    if !(plan.lease_seconds >= 1.0 && plan.lease_seconds <= 86_400.0) {
+        return Err(Error::LeaseSeconds(plan.lease_seconds));
     }
-    let mut tasks = Vec::with_capacity(request.nodes.len() * expected.len());
-    for node in &request.nodes {
+    let mut tasks = Vec::with_capacity(plan.nodes.len() * expected.len());
+    for node in &plan.nodes {
         for (area, seconds) in expected {
-            let work = SuiteTask { areas: vec![area.name().to_owned()], filter: request.filter.clone() };
+            let work = SuiteTask { areas: vec![area.name().to_owned()], filter: filter.clone() };
             tasks.push(Task {
                 node: node.name.clone(),
                 name: area.name().to_owned(),
@@ -118,35 +92,26 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
             });
         }
     }
-    if let Some(pairing) = request.pairing {
-        if request.nodes.len() < 2 {
+    if let Some(pairing) = plan.pairing {
+        if plan.nodes.len() < 2 {
             return Err(Error::Request("one node has no network between nodes. Omit --pairs"));
         }
-        tasks.extend(pairs::tasks(&request.nodes, pairing, request.seed));
+        tasks.extend(pairs::tasks(&plan.nodes, pairing, plan.seed));
     }
-    if let Some(hpl) = &request.hpl {
-        tasks.push(hpl::tasks::task(&request.nodes, hpl)?);
+    if let Some(hpl) = &plan.hpl {
+        tasks.push(hpl::tasks::task(&plan.nodes, hpl)?);
     }
     let seconds: f64 = tasks.iter().map(|task| task.seconds).sum();
-    let repeat = request.repeat.iter().flat_map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
+    let repeat = repeat.iter().flat_map(|repeat| ["--repeat".to_owned(), repeat.to_string()]);
+    let program_path = if plan.program_path.is_empty() { PROGRAM } else { &plan.program_path };
     let plan = Plan {
         schema: PLAN_SCHEMA.to_owned(),
-        name: request.name.clone(),
-        created: request.created.clone(),
-        program: request.program.clone(),
-        program_path: request.program_path.clone().unwrap_or_else(|| PROGRAM.to_owned()),
-        suite: request.suite.clone(),
-        options: repeat.chain(request.options.iter().cloned()).collect(),
-        directory: request.directory.clone(),
-        nodes: request.nodes.clone(),
-        pairing: request.pairing,
-        network: request.network.clone(),
-        hpl: request.hpl.clone(),
-        seconds_per_node: seconds / request.nodes.len() as f64,
+        program_path: program_path.to_owned(),
+        options: repeat.chain(plan.options.iter().cloned()).collect(),
+        seconds_per_node: seconds / plan.nodes.len() as f64,
         task_seconds: expected.iter().map(|(area, seconds)| (area.name().to_owned(), *seconds)).collect(),
-        lease_seconds: request.lease_seconds,
-        attempts: request.attempts.max(1),
-        seed: request.seed,
+        attempts: plan.attempts.max(1),
+        ..plan.clone()
     };
     Ok((plan, tasks))
 }
@@ -200,14 +165,12 @@ mod tests {
             let error = make(&request(nodes), &two()).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
-        assert!(
-            make(&request(&["n1"]), &BTreeMap::new())
-                .unwrap_err()
-                .to_string()
-                .contains("no benchmark for single nodes")
-        );
+        let error = make(&request(&["n1"]), &BTreeMap::new()).unwrap_err().to_string();
+        assert!(error.contains("no benchmark for single nodes"), "{error}");
         for lease in [f64::NAN, 0.0, 1e9] {
-            assert!(make(&Request { lease_seconds: lease, ..request(&["n1"]) }, &two()).is_err());
+            let mut request = request(&["n1"]);
+            request.plan.lease_seconds = lease;
+            assert!(make(&request, &two()).is_err());
         }
     }
 
@@ -222,10 +185,10 @@ mod tests {
         assert!(all.values().all(|seconds| *seconds > AROUND_SECONDS && *seconds < 600.0), "{all:?}");
         assert_eq!(areas(vec![Area::Net]).unwrap().into_keys().collect::<Vec<_>>(), [Area::Net]);
         let text = "name = \"t\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
-        let of_text = Request { suite: text.into(), ..request(&["n1"]) };
+        let of_suite = |suite: &str| Request { plan: Plan { suite: suite.into(), ..Plan::default() }, ..Request::default() };
+        let of_text = of_suite(text);
         assert_eq!(expected(&of_text, &machine, disk()).unwrap().len(), 1);
         assert!(expected(&Request { areas: vec![Area::Net], ..of_text }, &machine, disk()).is_err());
-        let unknown = Request { suite: "nothing".into(), ..request(&["n1"]) };
-        assert!(expected(&unknown, &machine, disk()).is_err());
+        assert!(expected(&of_suite("nothing"), &machine, disk()).is_err());
     }
 }

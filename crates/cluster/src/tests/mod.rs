@@ -20,7 +20,7 @@ use crate::claims::claim::{ClaimId, HolderState, claim, claimer, claims, holder,
 use crate::claims::lease::Leases;
 use crate::folder::{Folder, State, names, read};
 use crate::network::idle::Waits;
-use crate::plan::request::{Request, make};
+use crate::plan::request::make;
 use crate::plan::write::write;
 use crate::tasks::{finished, in_order, tally, tried, waiting};
 use crate::tests::support::{Scratch, document, expected_seconds, install, program, request, scratch};
@@ -38,8 +38,9 @@ const MEASURES: &str = "cp \"$here/document\" \"$out/run.json\"\n";
 /// A plan of two tasks for each node, 30 s together, and its tasks; with HPL of this run time.
 pub(super) fn plan_of(nodes: &[&str], hpl_seconds: Option<f64>) -> (Plan, Vec<Task>) {
     let hpl = |seconds| HplPlan { program: "/opt/xhpl".into(), launcher: Vec::new(), most_seconds: Some(seconds) };
-    let request = Request { hpl: hpl_seconds.map(hpl), ..request(nodes) };
-    make(&Request { program_path: Some("/opt/assay".into()), attempts: 2, ..request }, &expected_seconds()).unwrap()
+    let mut request = request(nodes);
+    (request.plan.hpl, request.plan.program_path) = (hpl_seconds.map(hpl), "/opt/assay".into());
+    make(&request, &expected_seconds()).unwrap()
 }
 
 /// A plan of two tasks for each node, whose program is a script that does this.
@@ -48,8 +49,8 @@ fn plan(nodes: &[&str], script: &str) -> (Scratch, Folder, Plan) {
     let path = install(&scratch, "assay", &format!("{SCRIPT}{script}"));
     let whole = document(&Machine::default(), Vec::new());
     fs::write(scratch.path().join("document"), serde_json::to_vec(&whole).unwrap()).unwrap();
-    let program_path = Some(path.display().to_string());
-    let request = Request { program_path, lease_seconds: LEASE.as_secs_f64(), attempts: 2, ..request(nodes) };
+    let mut request = request(nodes);
+    (request.plan.program_path, request.plan.lease_seconds) = (path.display().to_string(), LEASE.as_secs_f64());
     let (plan, tasks) = make(&request, &expected_seconds()).unwrap();
     let folder = Folder::at(&scratch.path().join("plan"));
     write(&folder, &plan, &tasks, &path).unwrap();
@@ -93,7 +94,7 @@ fn filesystem_now(folder: &Path) -> Duration {
 fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, until: Option<f64>) -> AttemptResult {
     let (waiting, running) = sides(folder);
     let held = claim(&waiting, &running, name, &us()).unwrap().unwrap();
-    let task: Task = read(held.path()).unwrap();
+    let task: Task = read(&held.path).unwrap();
     let leases = Leases::new(LEASE);
     let environment = worker("n1").environment;
     let context = NodeContext { folder, plan, node: "n1", environment: &environment, leases: &leases, until };
@@ -171,7 +172,7 @@ fn lost_holders_are_found_by_process_and_lease() {
     age(&running, &held.seen(), LEASE * 2);
     assert_eq!(of("cpu"), HolderState::Silent);
     assert!(held.renew().unwrap() && of("cpu") == HolderState::Alive);
-    fs::remove_file(held.path().with_extension("who")).unwrap();
+    fs::remove_file(held.path.with_extension("who")).unwrap();
     assert_eq!(of("cpu"), HolderState::Alive, "without a name the lease counts");
     // A process that has ended, and one that nobody has asked how.
     let mut child = Command::new("true").spawn().unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::cluster::{Claim, PlanNode};
+use model::cluster::{Claim, Plan, PlanNode};
 use model::document::{Document, MachineStates, Program, Row, RunInfo, SCHEMA};
 use model::experiment::Area;
 use model::machine::Machine;
@@ -57,17 +57,17 @@ pub(crate) fn document(machine: &Machine, experiments: Vec<Row>) -> Document {
 
 /// A request for a plan of these nodes.
 pub(crate) fn request(nodes: &[&str]) -> Request {
-    Request {
+    let plan = Plan {
         name: "p".into(),
-        created: "2026-11-22T12:00:00Z".into(),
         program: program(),
         suite: "quick".into(),
         nodes: nodes.iter().map(|name| PlanNode { name: (*name).to_owned(), partition: None }).collect(),
         lease_seconds: 60.0,
-        attempts: 3,
+        attempts: 2,
         seed: 1,
-        ..Request::default()
-    }
+        ..Plan::default()
+    };
+    Request { plan, ..Request::default() }
 }
 
 pub(crate) fn program() -> Program {

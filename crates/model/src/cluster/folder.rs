@@ -33,7 +33,7 @@ use crate::machine::Machine;
 pub const PLAN_SCHEMA: &str = "assay.plan/1";
 
 /// What is to be measured, on which nodes, and how.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,

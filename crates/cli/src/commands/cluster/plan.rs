@@ -65,15 +65,12 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         path.to_str().map(str::to_owned).ok_or_else(|| format!("the path '{}' is not UTF-8", path.display()))
     };
     let name = arguments.folder.file_name().map_or_else(|| "plan".into(), |name| name.to_string_lossy().into_owned());
-    Ok(Request {
+    let plan = Plan {
         name,
         created: utc_now(),
         program: program(),
-        program_path: arguments.program.as_ref().map(absolute).transpose()?,
+        program_path: arguments.program.as_ref().map(absolute).transpose()?.unwrap_or_default(),
         suite,
-        areas: arguments.area.clone(),
-        filter: arguments.filter.clone(),
-        repeat: arguments.repeat,
         options: arguments.options.clone(),
         directory: arguments.dir.as_ref().map(absolute).transpose()?,
         nodes,
@@ -83,7 +80,10 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         lease_seconds: arguments.lease,
         attempts: arguments.attempts,
         seed: arguments.seed,
-    })
+        ..Plan::default()
+    };
+    let filter = arguments.filter.clone();
+    Ok(Request { plan, areas: arguments.area.clone(), filter, repeat: arguments.repeat })
 }
 
 /// How HPL is run across nodes.
