@@ -102,7 +102,6 @@ pub fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
     move |error| Error::Read("", path.clone(), error)
 }
 
-/// What to do about a file that cannot be written.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ". Free some space there and run it again",

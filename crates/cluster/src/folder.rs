@@ -15,20 +15,17 @@ use crate::error::{Error, Result, cannot_write};
 /// Name of the file by which a worker claims a node, without its suffix. No task's name begins with a dot.
 pub(crate) const NODE: &str = ".node";
 
-/// Name of the file with the outcome of an attempt.
 pub(crate) const OUTCOME: &str = "outcome.json";
 
-/// Name of the file with the facts of a node.
 pub(crate) const FACTS: &str = "facts.json";
 
 /// The states that a task's file can be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the folders")]
 pub enum State {
-    /// Not claimed.
     Waiting,
     /// Claimed by a worker.
     Running,
-    /// Finished.
     Done,
     /// Attempts that failed; the task itself is elsewhere.
     Failed,
@@ -86,12 +83,10 @@ impl Folder {
         self.path.join(state.name()).join(node)
     }
 
-    /// The folders of a node's waiting and running tasks.
     pub(crate) fn open_tasks(&self, node: &str) -> (PathBuf, PathBuf) {
         (self.tasks(State::Waiting, node), self.tasks(State::Running, node))
     }
 
-    /// The file of a waiting task.
     pub(crate) fn waiting_task(&self, node: &str, task: &str) -> PathBuf {
         self.tasks(State::Waiting, node).join(format!("{task}.json"))
     }

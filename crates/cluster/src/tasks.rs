@@ -10,8 +10,8 @@ use serde::Deserialize;
 use stats::random::Random;
 
 use crate::claims::claim::{self, ClaimId};
-use crate::error::{Error, Result, cannot_write};
-use crate::folder::{Folder, State, names, read};
+use crate::error::{Error, Result};
+use crate::folder::{Folder, State, names, read, write};
 
 /// Suffix of an attempt's name in `failed` whose worker was lost.
 const LOST: &str = ".lost";
@@ -25,14 +25,11 @@ pub struct Tally {
 
 /// A node's tasks by their state, each once; names are sorted.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names are those of the folders")]
 pub struct NodeTally {
-    /// The node.
     pub node: String,
-    /// Tasks without a claim.
     pub waiting: Vec<String>,
-    /// Tasks with a claim.
     pub running: Vec<ClaimedTask>,
-    /// Tasks with a result.
     pub done: Vec<String>,
     /// Tasks that failed in every attempt, each with the reason.
     pub failed: Vec<(String, String)>,
@@ -93,7 +90,6 @@ pub struct TallyCache {
     seconds: BTreeMap<(String, String), f64>,
 }
 
-/// The part of an outcome that a tally needs.
 #[derive(Deserialize)]
 struct Brief {
     status: OutcomeStatus,
@@ -114,7 +110,6 @@ pub fn tally_again(folder: &Folder, plan: &Plan, cache: &mut TallyCache) -> Resu
     Ok(Tally { nodes: nodes.collect::<Result<_>>()? })
 }
 
-/// The plan's lease.
 pub(crate) fn lease(plan: &Plan) -> Duration {
     // A plan that was edited by hand may have any number here.
     Duration::from_secs_f64(if plan.lease_seconds.is_finite() { plan.lease_seconds.clamp(1.0, 1e6) } else { 1e6 })
@@ -163,7 +158,6 @@ fn node_tally(
     Ok(tally)
 }
 
-/// The waiting tasks of a node.
 pub(crate) fn waiting(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Waiting, node))?;
     let task = |name: &String| name.strip_suffix(".json").filter(|name| !name.starts_with('.')).map(str::to_owned);
@@ -185,7 +179,6 @@ pub(crate) fn unfinished(folder: &Folder, node: &str) -> Result<(BTreeMap<String
     Ok((left.map(|(file, name)| (name, file)).collect(), finished.len()))
 }
 
-/// The finished tasks of a node.
 pub(crate) fn finished(folder: &Folder, node: &str) -> Result<BTreeSet<String>> {
     let names = names(&folder.tasks(State::Done, node))?;
     Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
@@ -239,19 +232,7 @@ fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (
 
 /// Adds tasks to a plan's folder. None of them may exist yet.
 pub fn add(folder: &Folder, tasks: &[Task]) -> Result<()> {
-    for task in tasks {
-        let path = folder.waiting_task(&task.node, &task.name);
-        // Written whole, since workers may be running. No task's name begins with a dot.
-        let unfinished = path.with_file_name(format!(".{}.unfinished", task.name));
-        let bytes = encode(task)?;
-        let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
-        written.map_err(cannot_write(&path))?;
-    }
-    Ok(())
-}
-
-pub(crate) fn encode(task: &Task) -> Result<Vec<u8>> {
-    serde_json::to_vec(task).map_err(|error| Error::Encode("a task".to_owned(), error))
+    tasks.iter().try_for_each(|task| write(&folder.waiting_task(&task.node, &task.name), task))
 }
 
 /// How many of a task's attempts failed, and how many lost their worker.

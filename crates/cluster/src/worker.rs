@@ -91,8 +91,8 @@ pub fn work(folder: &Folder, worker: &Worker, report: &mut dyn FnMut(&str)) -> R
     }
     let at = NodeWorker { folder, plan: &plan, worker, us: &us, mark: &mark };
     let ended = match at.have_node()? {
-        NodeClaim::Ours(held) => at.with_node(held, report),
-        NodeClaim::OfAnother(sentence) => Ok(at.ended(&WorkerSummary::default(), Some(sentence))),
+        Ok(held) => at.with_node(held, report),
+        Err(sentence) => Ok(at.ended(&WorkerSummary::default(), Some(sentence))),
     };
     let message = ended.as_ref().map_or_else(ToString::to_string, |ended| ended.sentence.clone());
     // A folder that cannot be written has been reported already.
@@ -128,11 +128,6 @@ impl Mark {
     }
 }
 
-enum NodeClaim {
-    Ours(HeldClaim),
-    OfAnother(String),
-}
-
 struct NodeWorker<'a> {
     folder: &'a Folder,
     plan: &'a Plan,
@@ -150,13 +145,13 @@ impl NodeWorker<'_> {
         stop_signal().is_some() || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
-    /// Claims the node; waits a while for another worker on it, which may be lost.
-    fn have_node(&self) -> Result<NodeClaim> {
+    /// Claims the node, or why it cannot be had; waits a while for another worker on it, which may be lost.
+    fn have_node(&self) -> Result<std::result::Result<HeldClaim, String>> {
         let (waiting, running) = self.folders();
         let began = monotonic_raw_seconds();
         loop {
             if let Some(held) = claim::claim(&waiting, &running, NODE, self.us)? {
-                return Ok(NodeClaim::Ours(held));
+                return Ok(Ok(held));
             }
             let claims = claim::claims(&running)?;
             let other = claims.iter().find(|seen| seen.name == NODE);
@@ -164,13 +159,13 @@ impl NodeWorker<'_> {
                 && claim::is_gone(&running, seen, self.us, self.lease())?
                 && let Some(held) = claim::take_over(&running, seen, self.us)?
             {
-                return Ok(NodeClaim::Ours(held));
+                return Ok(Ok(held));
             }
             let waited = monotonic_raw_seconds() - began > WAIT_LEASES * self.lease().as_secs_f64();
             if waited || self.is_over() {
                 let who = other.and_then(|seen| seen.claimer(&running));
                 let node = &self.worker.node;
-                return Ok(NodeClaim::OfAnother(match who {
+                return Ok(Err(match who {
                     Some(who) => format!("another worker has the node {node}: process {} on {}", who.pid, who.host),
                     None if other.is_some() => format!("another worker has the node {node}"),
                     None => format!("cannot claim the node {node}: the plan's folder has no {NODE}.json for it"),

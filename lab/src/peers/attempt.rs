@@ -5,7 +5,6 @@ use stats::SpreadRatio;
 
 use crate::record::{Record, confidence, machine_line};
 
-/// Every attempt, one a line.
 pub(super) const ATTEMPTS: &str = "lab/data/peers.jsonl";
 /// The area whose benchmarks can run on a loop device.
 pub(super) const DISK: &str = "disk";
@@ -15,11 +14,8 @@ pub(super) const VETH: &str = "veth";
 /// Under which circumstances a comparison was made; each is a field of the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Every CPU was kept from going idle.
     Awake,
-    /// The disk benchmarks ran on a loop device.
     OnLoop,
-    /// Another machine made the document.
     Elsewhere,
 }
 
@@ -117,7 +113,6 @@ impl Record {
         self.text("id").split('/').next().unwrap_or_default()
     }
 
-    /// The interval of the ratio.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         let ends = self.list("ratio_ci95");
         Some((ends.first()?.as_f64()?, ends.get(1)?.as_f64()?))

@@ -27,9 +27,7 @@ use veth::SUITE;
 const LIMITS: &str = "lab/data/limits.jsonl";
 /// Measures every kernel of the machine, on one thread and on all cores.
 const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
-/// Runs of it, to see whether its values repeat.
 const LIMIT_RUNS: usize = 2;
-/// The folder of the pages.
 const EVIDENCE: &str = "docs/evidence";
 const AREAS: &[&str] = &["cpu", "linpack", "memory", DISK, "net"];
 /// Pairs of each of them, as in the suite.
@@ -54,9 +52,7 @@ struct Request {
     /// `NAME=PATH`, for tools outside the search path.
     tools: Vec<String>,
     pairs: Option<u32>,
-    /// Keep CPUs from going idle.
     awake: bool,
-    /// Run disk benchmarks on a loop device.
     on_loop: bool,
 }
 
@@ -227,7 +223,6 @@ fn write_pages(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The pages and their text.
 fn pages(root: &Path) -> Vec<(String, String)> {
     let attempts = records(root, ATTEMPTS);
     let front = [

@@ -11,7 +11,6 @@ use super::texts::{
 };
 use crate::record::{Record, distinct};
 
-/// The page of our own kernels against their limits.
 pub(super) fn render_limits(limits: &[Record]) -> String {
     let mut page = LIMITS_HEAD.to_owned();
     for machine in distinct(limits.iter().map(|record| record.text("machine"))) {
@@ -74,7 +73,6 @@ fn of_machine<'a>(attempts: &'a [Record], machine: &str) -> Vec<&'a Record> {
     attempts.iter().filter(|attempt| attempt.text("machine") == machine).collect()
 }
 
-/// A machine as the name of a file.
 fn slug(machine: &str) -> String {
     let words = machine.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
@@ -130,7 +128,6 @@ fn latest_of<'a>(here: &[&'a Record]) -> Vec<&'a Record> {
     comparisons.into_iter().filter_map(latest).collect()
 }
 
-/// The commands of the machine on the front page.
 pub(super) fn render_commands(attempts: &[Record]) -> String {
     let mut page = COMMANDS_HEAD.to_owned();
     if let Some(last) = machines(attempts).first() {
@@ -147,7 +144,6 @@ fn commands_of(page: &mut String, machine: &str, here: &[&Record]) {
     page.push_str("```\n");
 }
 
-/// The cells of one more value of both sides, in seconds.
 fn also_cells(attempt: &Record, name: &str) -> Option<String> {
     let [ours, theirs, ratio, low, high] = attempt.also(name)?;
     Some(format!("{} | {} | {ratio:.3} ({low:.3} … {high:.3})", quantity(ours, "s"), quantity(theirs, "s")))

@@ -32,7 +32,6 @@ Written by `cargo lab peers limits`. Reference tools are compared in [performanc
 
 /// The folder of the machines that are not on the front page.
 pub(super) const FOLDER: &str = "performance";
-/// The commands of the machine on the front page.
 pub(super) const COMMANDS_OF_LAST: &str = "performance-commands.md";
 
 pub(super) const OTHERS: &str = "

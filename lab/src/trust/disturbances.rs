@@ -47,7 +47,6 @@ threads = ["2"]
 
 pub(super) struct Disturbance {
     pub(super) name: &'static str,
-    /// For the page.
     pub(super) how: &'static str,
     pub(super) row: &'static str,
     /// The warnings that may report it.
@@ -86,7 +85,6 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
 
 pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
 
-/// Where trials take place.
 struct Ground<'a> {
     program: &'a Program,
     first: u32,

@@ -10,7 +10,6 @@ use crate::held::Group;
 const VERDICTS: u64 = 200;
 /// Stop after this number of rounds, in case comparisons fail.
 const MOST_ROUNDS: u32 = 60;
-/// Trials of each slowdown.
 pub(super) const TRIALS: u32 = 20;
 /// The fewest pairs after which six benchmarks together can be called changed: with fewer, no verdict could be false.
 pub(super) const SAME_OPTIONS: [&str; 2] = ["--pairs", "8"];
@@ -40,7 +39,6 @@ pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
     results.into_iter().collect()
 }
 
-/// The arguments of a live comparison.
 fn arguments<'a>(side: &'a str, options: [&'a str; 2], seed: &'a str) -> Vec<&'a str> {
     [&["compare", "--live", side, side], &options[..], &["--seed", seed, "--json", "--quiet"]].concat()
 }

@@ -10,7 +10,6 @@ use xtask::shell::Shell;
 
 use crate::record::{Record, build, fresh_folder, machine_line};
 
-/// Every result, one a line.
 pub(super) const RESULTS: &str = "lab/data/trust.jsonl";
 
 /// Appends each result at once: an aborted part loses nothing.
@@ -51,12 +50,10 @@ impl<'a> Keeper<'a> {
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
-    /// `ASSAY_STORE` of every call.
     pub(super) store: PathBuf,
     root: PathBuf,
 }
 
-/// The output of a call.
 #[derive(Debug)]
 pub(super) struct Output {
     /// Standard output, if it is JSON.
@@ -101,7 +98,6 @@ pub(super) fn create_folder(path: &Path) -> Result<(), String> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot create {}: {error}", path.display()))
 }
 
-/// Runs a command until it ends.
 pub(super) fn output(command: &mut Command) -> Output {
     match command.stdout(Stdio::piped()).stderr(Stdio::piped()).output() {
         Ok(output) => {

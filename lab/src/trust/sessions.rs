@@ -3,11 +3,9 @@
 use super::program::{Keeper, Program};
 use super::verdicts::{Verdicts, by_area};
 
-/// The number of verdicts to collect.
 const VERDICTS: u64 = 200;
 /// Stop after this number of runs, in case comparisons fail.
 const MOST_RUNS: u32 = 14;
-/// What a session measures.
 pub(super) const RUN: &[&str] = &["run", "quick", "--quiet"];
 
 /// The name of these comparisons, as in the recorded data.

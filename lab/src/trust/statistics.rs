@@ -35,7 +35,6 @@ fn write_fixture(keeper: &Keeper) -> Result<(), String> {
     if written { Ok(()) } else { Err(format!("{} failed", FIXTURE[0])) }
 }
 
-/// A command of cargo without `cargo`.
 fn words(command: &str) -> Vec<&str> {
     command.split_whitespace().skip(1).collect()
 }

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::record::{Record, distinct};
 
-/// How often each verdict occurs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdicts {
     pub(super) changed: u64,

@@ -20,7 +20,6 @@ pub(crate) const MOST_MORE_SECONDS: f64 = 60.0;
 /// After this many lost workers the task itself is at fault.
 pub(crate) const MOST_LOST: u32 = 10;
 
-/// A worker's node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeContext<'a> {
     pub(crate) folder: &'a Folder,
@@ -58,7 +57,6 @@ impl NodeContext<'_> {
         lease.held().clone().give_back(&self.folder.tasks(State::Waiting, self.node))
     }
 
-    /// The folder that an attempt writes into.
     pub(crate) fn work_folder(&self, claim: &ClaimId) -> PathBuf {
         let path = self.folder.tasks(State::Work, self.node).join(claim.folder_name());
         // A child process may have another working directory.
@@ -66,7 +64,6 @@ impl NodeContext<'_> {
     }
 }
 
-/// How the plan's program is called.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProgramCall {
     /// Without `--out` and `--quiet`.
@@ -75,7 +72,6 @@ pub(crate) struct ProgramCall {
     pub(crate) suite: String,
     /// The text of a suite's file, written to `SUITE` in the attempt's folder.
     pub(crate) suite_text: Option<String>,
-    /// Timeout.
     pub(crate) most_seconds: f64,
 }
 
@@ -88,7 +84,6 @@ pub(crate) struct PairChecks<'a> {
     pub(crate) partner_left: &'a dyn Fn() -> bool,
 }
 
-/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AttemptResult {
     /// The task is finished, by this attempt or an earlier one.

@@ -61,7 +61,6 @@ pub(crate) fn wait_out(
     }
 }
 
-/// Ends a child process and its group.
 pub(crate) fn end(child: &mut Child, grace_seconds: f64) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));

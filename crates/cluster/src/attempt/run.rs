@@ -1,13 +1,13 @@
 //! One attempt at a task with the plan's program: `assay run`, or `assay net` to another node.
 
 use std::fs::{self, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use areas::Suite;
 use bench::journal::{self, JOURNAL};
 use bench::store::{DOCUMENT, PAGE, load_file};
-use model::cluster::{Outcome, OutcomeStatus, Plan, SuiteTask, Task};
+use model::cluster::{Outcome, OutcomeStatus, SuiteTask, Task};
 use model::document::{Document, Status};
 use sys::clock::monotonic_raw_seconds;
 
@@ -30,26 +30,6 @@ const SUITE: &str = "suite.toml";
 
 const RUN: &str = "run";
 
-/// The program call that measures a part of the suite.
-pub(crate) fn suite_call(plan: &Plan, task: &SuiteTask, seconds: f64, suite_file: &Path) -> Result<ProgramCall> {
-    let Suite { name, .. } = suite(&plan.suite)?;
-    let is_name = Suite::names().any(|name| name == plan.suite);
-    let named = if is_name { plan.suite.clone() } else { suite_file.display().to_string() };
-    let mut arguments = vec!["run".to_owned(), named, "--seed".to_owned(), plan.seed.to_string()];
-    if !task.areas.is_empty() {
-        arguments.extend(["--area".to_owned(), task.areas.join(",")]);
-    }
-    if let Some(filter) = &task.filter {
-        arguments.extend(["--filter".to_owned(), filter.clone()]);
-    }
-    if let Some(directory) = &plan.directory {
-        arguments.extend(["--dir".to_owned(), directory.clone()]);
-    }
-    arguments.extend(plan.options.iter().cloned());
-    let suite_text = (!is_name).then(|| plan.suite.clone());
-    Ok(ProgramCall { arguments, suite: name, suite_text, most_seconds: MOST_TIMES * seconds + MOST_MORE_SECONDS })
-}
-
 /// Makes an attempt at a task of the suite. After an error the task has been returned, if possible.
 pub(crate) fn suite_attempt(
     context: &NodeContext<'_>,
@@ -57,8 +37,19 @@ pub(crate) fn suite_attempt(
     task: &Task,
     part: &SuiteTask,
 ) -> Result<AttemptResult> {
-    let suite_file = context.work_folder(&held.seen()).join(SUITE);
-    attempt(context, held, task, &suite_call(context.plan, part, task.seconds, &suite_file)?, None)
+    let plan = context.plan;
+    let Suite { name, .. } = suite(&plan.suite)?;
+    let suite_text = (!Suite::names().any(|name| name == plan.suite)).then(|| plan.suite.clone());
+    let suite_file = context.work_folder(&held.seen()).join(SUITE).display().to_string();
+    let named = if suite_text.is_some() { suite_file } else { plan.suite.clone() };
+    let mut arguments = vec!["run".to_owned(), named, "--seed".to_owned(), plan.seed.to_string()];
+    let areas = (!part.areas.is_empty()).then(|| part.areas.join(","));
+    for (option, value) in [("--area", areas), ("--filter", part.filter.clone()), ("--dir", plan.directory.clone())] {
+        arguments.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
+    }
+    arguments.extend(plan.options.iter().cloned());
+    let most_seconds = MOST_TIMES * task.seconds + MOST_MORE_SECONDS;
+    attempt(context, held, task, &ProgramCall { arguments, suite: name, suite_text, most_seconds }, None)
 }
 
 /// Makes an attempt at a task. With a partner it always restarts, because the partner's part cannot be resumed.
@@ -73,7 +64,6 @@ pub(crate) fn attempt(
     context.with_lease(held, |lease| Attempt { context, lease, call, pair }.make(task))
 }
 
-/// What an earlier attempt has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Earlier {
     Nothing,
@@ -139,17 +129,13 @@ impl Attempt<'_> {
                 return Ok(AttemptResult::returned(context.give_back(self.lease)?));
             }
         }
-        self.finish(&work, outcome, judged)
-    }
-
-    fn finish(&self, work: &Path, outcome: Outcome, judged: std::result::Result<(), String>) -> Result<AttemptResult> {
         match judged {
             Ok(()) => {
                 // The HTML report can be made again from the document.
                 let _ = fs::remove_file(work.join(RUN).join(PAGE));
-                publish(self.context, self.lease, &Outcome { status: OutcomeStatus::Ok, ..outcome })
+                publish(context, self.lease, &Outcome { status: OutcomeStatus::Ok, ..outcome })
             }
-            Err(reason) => fail(self.context, self.lease, Outcome { reason: Some(reason), ..outcome }),
+            Err(reason) => fail(context, self.lease, Outcome { reason: Some(reason), ..outcome }),
         }
     }
 
@@ -224,13 +210,9 @@ fn wait_for_release(run: &Path) {
     }
 }
 
-fn document_of(work: &Path) -> PathBuf {
-    work.join(RUN).join(DOCUMENT)
-}
-
 /// Whether a complete document of the suite was written, or why not.
 fn judge(work: &Path, suite: &str, ended_well: bool) -> std::result::Result<(), String> {
-    let path = document_of(work);
+    let path = work.join(RUN).join(DOCUMENT);
     if !ended_well || !path.exists() {
         return Err(last_words(work));
     }
@@ -245,12 +227,9 @@ fn judge(work: &Path, suite: &str, ended_well: bool) -> std::result::Result<(), 
 }
 
 fn all_measured(work: &Path) -> std::result::Result<(), String> {
-    let document: Document = load_file(&document_of(work))?;
+    let document: Document = load_file(&work.join(RUN).join(DOCUMENT))?;
     match document.experiments.iter().find(|row| row.status != Status::Ok) {
-        Some(row) => {
-            let reason = row.reason.as_deref().unwrap_or("unknown reason");
-            Err(format!("{}: {reason}", row.id))
-        }
+        Some(row) => Err(format!("{}: {}", row.id, row.reason.as_deref().unwrap_or("unknown reason"))),
         None if document.experiments.is_empty() => Err("its run has no benchmarks".to_owned()),
         None => Ok(()),
     }

@@ -132,7 +132,6 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Our jobs in the queue, with their nodes.
     fn ours(&self) -> impl Iterator<Item = (&str, Phase, &[String])> {
         self.state.queue.iter().filter_map(|job| {
             let own = self.history.jobs.get(&job.id)?;
@@ -157,7 +156,8 @@ impl View<'_> {
         }
         for meeting in &self.left.meetings {
             let gone = meeting.nodes.iter().find(|node| self.history.was_given_up(node));
-            let gone = gone.filter(|node| **node != meeting.node).map(|node| format!("the node '{node}' was abandoned"));
+            let gone =
+                gone.filter(|node| **node != meeting.node).map(|node| format!("the node '{node}' was abandoned"));
             let why = gone.or_else(|| self.history.meetings_are_hopeless());
             actions.extend(why.map(|why| Action::Skip { meeting: meeting.clone(), why }));
         }
@@ -199,7 +199,6 @@ impl View<'_> {
         self.history.down_seconds(node, self.now).is_some_and(|seconds| seconds > self.options.patience_seconds)
     }
 
-    /// How many more jobs may be submitted now.
     fn room(&self) -> u32 {
         if self.now < self.history.not_before {
             return 0;
@@ -336,7 +335,6 @@ impl View<'_> {
         }
     }
 
-    /// The state of our jobs as a sentence.
     fn waiting_for(&self, ours: usize) -> String {
         let pending = self.state.queue.iter().find(|job| {
             job.phase == Phase::Pending

@@ -25,9 +25,7 @@ pub(super) struct OwnJob {
     pub(super) tasks: Option<JobTasks>,
     pub(super) submitted_at: f64,
     probe: Option<String>,
-    /// Since when it runs.
     running_since: Option<f64>,
-    /// Whether its silent nodes were reported.
     pub(super) silence_reported: bool,
     pub(super) idle: bool,
     /// Finished tasks when it was submitted: of each node, and of the plan.
@@ -92,7 +90,13 @@ impl History {
         self.nodes.entry(node.to_owned()).or_default()
     }
 
-    pub(super) fn submitted(&mut self, noted: &SubmittedJob, job: &Job, (state, left): (&SchedulerState, &Remaining), now: f64) {
+    pub(super) fn submitted(
+        &mut self,
+        noted: &SubmittedJob,
+        job: &Job,
+        (state, left): (&SchedulerState, &Remaining),
+        now: f64,
+    ) {
         self.remember(noted, Some(job.tasks), left);
         if let Some(ours) = self.jobs.get_mut(&noted.id) {
             ours.submitted_at = now;
@@ -232,7 +236,6 @@ impl History {
         Some(now - self.nodes.get(node)?.down_since?)
     }
 
-    /// Nodes that are given up, with the reason.
     pub(super) fn hopeless(&self) -> impl Iterator<Item = (&str, String)> {
         let why = |trouble: &NodeTrouble| trouble.why_hopeless(self.taken);
         self.nodes.iter().filter_map(move |(node, trouble)| Some((node.as_str(), why(trouble)?)))

@@ -16,7 +16,6 @@ pub(super) struct JointTask {
     pub(super) task: String,
     /// All nodes that it needs, its own first.
     pub(super) nodes: Vec<String>,
-    /// Expected seconds.
     pub(super) seconds: f64,
 }
 
@@ -24,7 +23,6 @@ pub(super) struct JointTask {
 pub(super) struct NodeRemaining {
     /// Unfinished tasks of this node alone.
     pub(super) alone: u32,
-    /// Expected seconds of these.
     pub(super) seconds: f64,
     /// Finished tasks of all kinds.
     pub(super) over: u32,
@@ -38,7 +36,6 @@ pub(super) struct Remaining {
 }
 
 impl Remaining {
-    /// A plan without results.
     pub(super) fn of(plan: &Plan, tasks: &[Task]) -> Self {
         let nodes = plan.nodes.iter().map(|node| (node.name.clone(), NodeRemaining::default()));
         let mut left = Self { nodes: nodes.collect(), meetings: Vec::new() };
@@ -94,7 +91,6 @@ pub(super) struct NeedsCache(BTreeMap<String, BTreeMap<String, TaskNeeds>>);
 #[derive(Clone, Debug)]
 struct TaskNeeds {
     seconds: f64,
-    /// The other nodes that it needs.
     with: Vec<String>,
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, SubmittedJob, Task};
@@ -27,47 +26,37 @@ use crate::tasks::{self, add, finished, lease, unfinished};
 
 /// What a campaign reports.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names of fields say what they are")]
 pub enum CampaignEvent {
-    /// A job was accepted.
     Submitted {
-        /// The scheduler's id.
         id: String,
-        /// Its nodes.
         nodes: Vec<String>,
     },
     /// Something unplanned, after which the campaign continues.
     Remark(String),
-    /// The progress, in every round.
+    /// Finished and unfinished tasks in every round, and what the campaign waits for.
     Progress {
-        /// Finished tasks.
         over: u64,
-        /// Unfinished tasks.
         left: u64,
-        /// What the campaign waits for.
         why: String,
     },
 }
 
 /// How a campaign ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of fields say what they are")]
 pub enum CampaignEnd {
-    /// Every task is finished.
+    /// The tasks without a result failed or could not be done.
     AllFinished {
-        /// Tasks that failed or could not be done.
         without_result: u64,
     },
-    /// Tasks are left.
     Stopped {
-        /// Unfinished tasks.
         left: u64,
-        /// Why, in a sentence.
         why: String,
     },
-    /// A signal ended it; its jobs continue.
+    /// A signal ended it; these of its jobs continue.
     Interrupted {
-        /// The signal.
         signal: i32,
-        /// Our jobs in the queue.
         jobs: Vec<String>,
     },
 }
@@ -84,7 +73,6 @@ pub trait Clock {
 #[derive(Debug, Default)]
 pub struct SystemClock;
 
-/// How often a sleeper looks for signals.
 const LOOK_SECONDS: f64 = 0.1;
 
 impl Clock for SystemClock {
@@ -138,7 +126,6 @@ pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>
         away_since: None,
         confirmed: false,
     };
-    campaign.greet();
     campaign.drive()
 }
 
@@ -160,27 +147,13 @@ struct Campaign<'a, 'm> {
     jobs: u32,
     interval: f64,
     last: Option<(SchedulerState, Remaining)>,
-    /// Since when the scheduler does not respond.
     away_since: Option<f64>,
-    /// Whether the second pass has been planned.
     confirmed: bool,
 }
 
 impl Campaign<'_, '_> {
     fn remark(&mut self, text: String) {
         (self.context.report)(CampaignEvent::Remark(text));
-    }
-
-    /// Reports another user who has submitted jobs for this plan.
-    fn greet(&mut self) {
-        let me = rustix::process::getuid().as_raw();
-        let jobs = fs::read_dir(self.folder.jobs()).into_iter().flatten().flatten();
-        let owners = jobs.filter_map(|entry| entry.metadata().ok()).map(|data| data.uid());
-        if let Some(other) = owners.into_iter().find(|owner| *owner != me) {
-            self.remark(format!(
-                "the user {other} has also submitted jobs for this plan; each task still runs only once"
-            ));
-        }
     }
 
     /// Adds queued jobs that another campaign noted in the plan's folder.
@@ -409,7 +382,6 @@ impl Campaign<'_, '_> {
         Ok(tasks.len())
     }
 
-    /// Finished tasks without a result.
     fn without_result(&self) -> Result<u64> {
         let mut count = 0;
         for node in &self.plan.nodes {

@@ -1,12 +1,7 @@
-//! Claims: who may work on what, decided by renames within one file system.
+//! Claims: files `NAME@CLAIM.json` in `running`, made by renaming `NAME.json` out of `waiting`, which one process wins.
 //!
-//! A claim is a file `NAME@CLAIM.json` in a folder of `running`, made by renaming `NAME.json` out of `waiting`: one of all
-//! claimers succeeds, and no claim's name is used twice. Its time of change is a lease that the claimer renews. It
-//! is compared with the time of a file just touched in the same folder, so that only the file system's clock counts. The lease of a process known to be gone (same host, same boot) need not expire. Taking
-//! over is another rename, to the new claim's name.
-//!
-//! A claimer killed between any two steps leaves a touched file in `waiting`, which is harmless; a `.who` without a claim,
-//! which is swept; or a claim, which is taken over.
+//! A claim's time of change is a lease, compared with that of a file just touched in the same folder. The lease of a process
+//! known to be gone (same host, same boot) need not expire. A killed claimer leaves a `.who`, which is swept, or a claim.
 
 use std::fs::{self, File};
 use std::io;
@@ -91,12 +86,10 @@ pub(crate) enum HolderState {
     Dead,
     /// Its lease has expired. It may come back and find its claim lost.
     Silent,
-    /// The claim has just ended.
     Ended,
 }
 
 impl ClaimId {
-    /// Parses the name of a file in `running`.
     pub(crate) fn parse(file: &str) -> Option<Self> {
         Self::parse_folder(file.strip_suffix(".json")?)
     }
@@ -140,7 +133,6 @@ pub(crate) fn take_over(running: &Path, seen: &ClaimId, us: &Claim) -> Result<Op
     Ok(taken)
 }
 
-/// Renames a file to a claim of ours.
 fn move_in(from: &Path, running: &Path, name: &str, us: &Claim) -> Result<Option<HeldClaim>> {
     let claim = Claim { id: fresh_name()?, when: utc_now(), ..us.clone() };
     let ours = ClaimId { name: name.to_owned(), id: claim.id.clone() };
@@ -190,12 +182,10 @@ fn time_of(path: &Path) -> io::Result<Option<SystemTime>> {
     }
 }
 
-/// The claims in a folder of `running`.
 pub(crate) fn claims(running: &Path) -> Result<Vec<ClaimId>> {
     Ok(folder::names(running)?.iter().filter_map(|name| ClaimId::parse(name)).collect())
 }
 
-/// Whether the holder of a claim is dead or silent.
 pub(crate) fn is_gone(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<bool> {
     Ok(matches!(holder(running, seen, us, lease)?, HolderState::Dead | HolderState::Silent))
 }
@@ -207,7 +197,6 @@ pub(crate) fn has_worker(folder: &Folder, node: &str, us: &Claim, lease: Duratio
     nodes.any(|seen| !is_gone(&running, &seen, us, lease).unwrap_or(true))
 }
 
-/// The state of a claim's holder.
 pub(crate) fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
     let path = running.join(seen.file());
     let time = || time_of(&path).map_err(|error| Error::Stat(path.clone(), error));
@@ -223,7 +212,6 @@ pub(crate) fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration
     Ok(if is_over(now_of(running)?, renewed, lease) { HolderState::Silent } else { HolderState::Alive })
 }
 
-/// Whether a lease has expired.
 fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
     now.duration_since(renewed).is_ok_and(|age| age > lease)
 }
@@ -234,7 +222,7 @@ fn has_died(holder: &Claim, us: &Claim) -> bool {
     comparable && (Owner::of(holder.pid).started != holder.pid_start || is_zombie(holder.pid))
 }
 
-/// Whether a process is a zombie (proc(5): the state follows the name in parentheses, which may contain any character).
+/// Whether a process is a zombie (proc(5): the state follows the name in parentheses).
 fn is_zombie(process: u32) -> bool {
     let stat = Sysroot::host().text(&format!("proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
@@ -278,7 +266,6 @@ impl HeldClaim {
         read(&self.path).map_err(cannot_read(&self.path))
     }
 
-    /// The claim as its file's name has it.
     pub(crate) fn seen(&self) -> ClaimId {
         ClaimId { name: self.name.clone(), id: self.claim.id.clone() }
     }
@@ -300,7 +287,6 @@ impl HeldClaim {
         Ok(given)
     }
 
-    /// Ends the claim and removes its file.
     pub(crate) fn end(self) {
         let _ = fs::remove_file(&self.path);
         self.forget_who();

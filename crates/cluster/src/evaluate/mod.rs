@@ -28,7 +28,6 @@ pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
     Ok(fleet::evaluate(&plan, suite, assay, nodes, &catalogue, areas::RULES))
 }
 
-/// What is known of each node so far, in the plan's order.
 pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>> {
     Ok(fleet::standpoints(&nodes(folder, plan, &mut Catalogue::default())?))
 }
@@ -37,7 +36,6 @@ fn nodes(folder: &Folder, plan: &Plan, catalogue: &mut Catalogue) -> Result<Vec<
     plan.nodes.iter().map(|node| read_node(folder, &node.name, catalogue)).collect()
 }
 
-/// Reads all results of a node.
 fn read_node(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<NodeResults> {
     let mut results = NodeResults::new(node);
     match read::<NodeFacts>(&folder.node(node).join(FACTS)) {

@@ -13,7 +13,7 @@ use sys::clock::monotonic_raw_seconds;
 use tools::{Output, Reading, hpl};
 use verdict::fleet::Standpoint;
 
-use super::launch::{self, Reach, default_launcher, machine, reach};
+use super::launch::{self, Reach, machine, reach};
 use super::size::{Member, Size, size};
 use crate::attempt::context::{
     AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, ProcessEnd, outcome,
@@ -72,7 +72,10 @@ fn attempt(
         }
     };
     let size = &prepared.size;
-    outcome.values = sizes(size);
+    let (rows, columns) = size.grid;
+    let nb = f64::from(size.params.nb.unwrap_or_default());
+    let known = [("n", size.params.n as f64), ("nb", nb), ("p", f64::from(rows)), ("q", f64::from(columns))];
+    outcome.values = known.map(|(name, value)| (name.to_owned(), value)).into();
     (worker.report)(&format!(
         "{}: {}, N = {}, {} processes on {} nodes, about {:.0} s",
         context.node, task.name, size.params.n, size.params.threads, prepared.nodes, size.seconds
@@ -94,7 +97,9 @@ fn attempt(
     };
     match judged {
         Ok(reading) => {
-            outcome.values.extend(measured(&reading));
+            let detail = |name: &str| Some((name.to_owned(), reading.details.get(name)?.as_f64()?));
+            outcome.values.extend(["seconds", "residual", "nb", "p", "q"].into_iter().filter_map(detail));
+            outcome.values.insert("flop_per_s".to_owned(), reading.value);
             outcome.status = OutcomeStatus::Ok;
             publish(context, lease, &outcome)
         }
@@ -105,7 +110,6 @@ fn attempt(
     }
 }
 
-/// A value, or why the task cannot be done.
 type Reasoned<T> = std::result::Result<T, String>;
 
 struct Prepared {
@@ -147,7 +151,7 @@ fn found(program: &str, environment: &Environment) -> Option<PathBuf> {
 fn launcher(hpl: &HplPlan, reach: &Reach, environment: &Environment) -> Reasoned<Vec<String>> {
     let mut words = hpl.launcher.clone();
     if words.is_empty() {
-        words.push(default_launcher(reach).to_owned());
+        words.push(if matches!(reach, Reach::Job(_)) { "srun" } else { "mpirun" }.to_owned());
         // Slurm's default is often none, with which every process is a run of its own.
         let has_pmix = matches!(reach, Reach::Job(_)) && mpi_types(environment).iter().any(|kind| kind == "pmix");
         words.extend(has_pmix.then(|| "--mpi=pmix".to_owned()));
@@ -215,22 +219,4 @@ fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
     }
     let output = Output { stdout: text(PRINTED)?, stderr: text(SAID)?, status: status.code() };
     Ok(hpl::read("hpl", &output, &size.params)?)
-}
-
-/// What is known before the run.
-fn sizes(size: &Size) -> BTreeMap<String, f64> {
-    let (rows, columns) = size.grid;
-    let known = [
-        ("n", size.params.n as f64),
-        ("nb", f64::from(size.params.nb.unwrap_or_default())),
-        ("p", f64::from(rows)),
-        ("q", f64::from(columns)),
-    ];
-    known.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
-fn measured(reading: &Reading) -> Vec<(String, f64)> {
-    let detail = |name: &str| Some((name.to_owned(), reading.details.get(name)?.as_f64()?));
-    let details = ["seconds", "residual", "nb", "p", "q"].into_iter().filter_map(detail);
-    details.chain([("flop_per_s".to_owned(), reading.value)]).collect()
 }

@@ -11,13 +11,11 @@ use crate::claims::claim::boot_of;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// All are in this Slurm job.
     Job(String),
     Hosts,
     OneMachine,
 }
 
-/// How the workers' nodes can be reached together.
 pub(super) fn reach(workers: &[(&str, &Claim)]) -> Result<Reach, String> {
     let jobs: BTreeSet<Option<&str>> = workers.iter().map(|(_, claim)| claim.job.as_deref()).collect();
     let machines: BTreeSet<(&str, Option<&str>)> = workers.iter().map(|(_, claim)| machine(claim)).collect();
@@ -47,14 +45,6 @@ pub(super) fn machine(claim: &Claim) -> (&str, Option<&str>) {
     (&claim.host, boot_of(claim))
 }
 
-/// The default launcher.
-pub(super) const fn default_launcher(reach: &Reach) -> &'static str {
-    match reach {
-        Reach::Job(_) => "srun",
-        Reach::Hosts | Reach::OneMachine => "mpirun",
-    }
-}
-
 /// The whole command: the launcher's words, its options, and the program with its variables. These go through `env`,
 /// because launchers differ in what they pass on.
 pub(super) fn command(launcher: &[String], reach: &Reach, nodes: &[String], size: &Size, program: &str) -> Vec<String> {
@@ -80,14 +70,11 @@ pub(super) fn command(launcher: &[String], reach: &Reach, nodes: &[String], size
             vec!["--host".to_owned(), slots.join(","), "-np".to_owned(), processes.to_string()]
         }
     };
-    let variables = hpl::environment(&size.params).into_iter().filter(|(name, _)| is_for_library(name));
+    // Those for the program and its library rather than for the launcher.
+    let is_wanted = |name: &str| ["OMP_", "OPENBLAS_", "LC_ALL"].iter().any(|start| name.starts_with(start));
+    let variables = hpl::environment(&size.params).into_iter().filter(|(name, _)| is_wanted(name));
     let words = launcher.iter().cloned().chain(options).chain(["/usr/bin/env".to_owned()]);
     words.chain(variables.map(|(name, value)| format!("{name}={value}"))).chain([program.to_owned()]).collect()
-}
-
-/// Whether a variable is for the program and its library rather than for the launcher.
-fn is_for_library(name: &str) -> bool {
-    name.starts_with("OMP_") || name.starts_with("OPENBLAS_") || name == "LC_ALL"
 }
 
 /// The launcher's variables: what Open MPI needs for HPL on one machine, except for the setting that keeps it from
@@ -154,7 +141,6 @@ mod tests {
         let here = words("mpirun --bind-to core", &Reach::OneMachine);
         assert!(here.starts_with("mpirun --bind-to core -np 4 /usr/bin/env "), "{here}");
         assert!(words("/opt/mpirun", &Reach::Job("7".into())).starts_with("/opt/mpirun --host n1:2"));
-        assert_eq!((default_launcher(&Reach::Job("7".into())), default_launcher(&Reach::Hosts)), ("srun", "mpirun"));
         let size = size(&[member("n1", "a", 2, 1)], None).unwrap();
         let remote = environment(&size.params, &Reach::Hosts);
         let local = environment(&size.params, &Reach::OneMachine);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use model::cluster::{HplPlan, Task};
 use sys::clock::monotonic_raw_seconds;
-use sys::process::stop_signal;
 
 use super::attempt::attempt_task;
 use super::tasks::{is_hpl, tasks_of_groups, unfinished};
@@ -78,23 +77,12 @@ impl Meeting<'_> {
         }
     }
 
-    fn leaving(&self) -> Option<IdleEnd> {
-        let left = self.worker.context.until.map(|until| until - monotonic_raw_seconds());
-        match (stop_signal(), left) {
-            (Some(_), _) => Some(IdleEnd::Stopped),
-            (None, Some(left)) if left < LEAST_SECONDS => Some(IdleEnd::OutOfTime),
-            _ => None,
-        }
-    }
-
     /// Does what can be done now; returns the reason to end, if there is one.
     fn look(&mut self) -> Result<Option<IdleEnd>> {
         let context = self.worker.context;
-        if let Some(ended) = self.leaving() {
-            return Ok(Some(ended));
-        }
-        if unfinished(context.folder, self.leader)?.is_empty() {
-            return Ok(Some(IdleEnd::AllFinished));
+        let leaving = self.worker.leaving(LEAST_SECONDS);
+        if leaving.is_some() || unfinished(context.folder, self.leader)?.is_empty() {
+            return Ok(leaving.or(Some(IdleEnd::AllFinished)));
         }
         self.slot.release_lost()?;
         self.slot.renew(&self.ready)?;
@@ -133,7 +121,6 @@ impl Meeting<'_> {
         self.seen.iter().filter(|ready| ready.round == ROUND)
     }
 
-    /// Becomes ready again for another call.
     fn wait_again(&mut self) -> Result<()> {
         self.slot.withdraw(&self.ready);
         self.ready = self.slot.wait_for(ROUND, self.worker.context.node)?;
@@ -148,7 +135,7 @@ impl Meeting<'_> {
         self.slot.mark(call, node, BEGUN);
         (self.worker.report)(&format!("{node}: idle while HPL runs"));
         let mut taken_at = monotonic_raw_seconds();
-        while self.leaving().is_none() && !self.slot.has_ended(call, self.leader) {
+        while self.worker.leaving(LEAST_SECONDS).is_none() && !self.slot.has_ended(call, self.leader) {
             std::thread::sleep(LOOK.mul_f64(2.0));
             self.slot.release_lost()?;
             let now = monotonic_raw_seconds();
@@ -178,10 +165,9 @@ impl Meeting<'_> {
         self.slot.release(token.held().clone()).and(ran).map(|()| true)
     }
 
-    /// Waits until every node is idle; `false` on timeout.
     fn all_have_begun(&self, call: &RoundCall) -> bool {
         let until = monotonic_raw_seconds() + 2.0 * BEGIN_SECONDS;
-        while monotonic_raw_seconds() < until && self.leaving().is_none() {
+        while monotonic_raw_seconds() < until && self.worker.leaving(LEAST_SECONDS).is_none() {
             if self.slot.all_have(call, BEGUN) {
                 return true;
             }
@@ -190,7 +176,6 @@ impl Meeting<'_> {
         self.slot.all_have(call, BEGUN)
     }
 
-    /// Makes an attempt at each remaining task.
     fn all_tasks(&self) -> Result<()> {
         let (folder, plan) = (self.worker.context.folder, self.worker.context.plan);
         let known = standpoints(folder, plan)?;
@@ -201,7 +186,7 @@ impl Meeting<'_> {
         add(folder, &new)?;
         return_lost_tasks(folder, plan, self.leader, self.worker.us, is_hpl)?;
         for name in unfinished(folder, self.leader)? {
-            if self.leaving().is_some() {
+            if self.worker.leaving(LEAST_SECONDS).is_some() {
                 break;
             }
             attempt_task(self.worker, self.hpl, &name, &known)?;

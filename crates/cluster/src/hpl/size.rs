@@ -10,7 +10,6 @@ const MEMORY_SHARE: f64 = 0.8;
 
 const ELEMENT_BYTES: f64 = 8.0;
 
-/// A node that takes part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
     pub(super) node: String,
@@ -29,7 +28,6 @@ pub(super) struct Size {
     /// The system of equations, and the number of all processes.
     pub(super) params: LinpackParams,
     pub(super) per_node: u32,
-    /// Rows and columns of the process grid.
     pub(super) grid: (u32, u32),
     pub(super) seconds: f64,
 }

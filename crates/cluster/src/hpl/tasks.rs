@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::folder::Folder;
 use crate::tasks;
 
-/// What the names of its tasks begin with.
 const NAME: &str = "hpl";
 
 /// Expected seconds if the plan has no limit: a matrix that fills the memory takes hours.
@@ -18,7 +17,6 @@ const UNBOUNDED_SECONDS: f64 = 4.0 * 3600.0;
 /// Overhead of a run in seconds: the nodes become ready, processes start on each.
 const AROUND_SECONDS: f64 = 30.0;
 
-/// The task of HPL over all nodes of a plan.
 pub(crate) fn task(nodes: &[PlanNode], hpl: &HplPlan) -> Result<Task> {
     let (Some(first), true) = (nodes.first(), nodes.len() > 1) else {
         return Err(Error::Request("HPL across nodes needs at least two nodes. Omit --hpl"));
@@ -57,7 +55,6 @@ pub(super) fn unfinished(folder: &Folder, leader: &str) -> Result<BTreeSet<Strin
     Ok(tasks::unfinished(folder, leader)?.0.into_keys().filter(|name| is_hpl(name)).collect())
 }
 
-/// Whether a task of this name is one of HPL.
 pub(super) fn is_hpl(name: &str) -> bool {
     name == NAME || name.strip_prefix(NAME).is_some_and(|rest| rest.starts_with(".group-"))
 }

@@ -25,7 +25,6 @@ use crate::tasks::lease;
 /// What is measured of a pair. The time budget is for networks so slow that one sample is all there is time for.
 const OPTIONS: &str = "--protocol tcp --mode stream,pingpong --threads 1 --repeat 5 --time-budget 60s";
 
-/// Timeout of a run in seconds: its budget and its overhead.
 const MOST_SECONDS: f64 = 75.0;
 
 /// A worker with less time left than this, in seconds, measures no further pair.
@@ -81,15 +80,12 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     })
 }
 
-/// The running servers of other nodes.
 type Servers = BTreeMap<String, PeerServer>;
 
-/// What a worker knows of the other nodes.
 struct PairClient<'a> {
     worker: &'a IdleWorker<'a>,
     slot: NetworkSlot<'a>,
     rounds: Vec<Vec<(String, String)>>,
-    /// This node's pairs that are not finished.
     pairs: Vec<Pair>,
     /// Since when there has been nothing to do, and since when the set of ready nodes has not changed.
     idle_since: f64,
@@ -180,14 +176,11 @@ impl<'a> PairClient<'a> {
 
     /// Does what can be done now; returns the reason to end, if there is one.
     fn step(&mut self) -> Result<Option<IdleEnd>> {
-        if stop_signal().is_some() {
-            return Ok(Some(IdleEnd::Stopped));
+        if let Some(ended) = self.worker.leaving(LEAST_SECONDS) {
+            return Ok(Some(ended));
         }
         let context = self.worker.context;
         let time = monotonic_raw_seconds();
-        if context.until.is_some_and(|until| until - time < LEAST_SECONDS) {
-            return Ok(Some(IdleEnd::OutOfTime));
-        }
         self.end_called_round(false)?;
         self.drop_finished();
         if self.pairs.is_empty() {
@@ -302,7 +295,6 @@ impl<'a> PairClient<'a> {
             return Ok(());
         }
         let Some(held) = self.slot.take()? else {
-            // Another node measures.
             self.unchanged_since = time;
             return Ok(());
         };

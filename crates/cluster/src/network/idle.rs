@@ -1,10 +1,11 @@
 //! What a worker without a waiting task needs to measure with other nodes.
 
 use model::cluster::{Claim, Task};
+use sys::clock::monotonic_raw_seconds;
+use sys::process::stop_signal;
 
 use crate::attempt::context::{AttemptResult, NodeContext};
 
-/// A worker without a waiting task.
 #[derive(Clone, Copy)]
 pub(crate) struct IdleWorker<'a> {
     pub(crate) context: &'a NodeContext<'a>,
@@ -12,6 +13,17 @@ pub(crate) struct IdleWorker<'a> {
     pub(crate) waits: Waits,
     pub(crate) report: &'a dyn Fn(&str),
     pub(crate) on_result: &'a dyn Fn(&Task, &AttemptResult),
+}
+
+impl IdleWorker<'_> {
+    /// Why the worker has to leave now, if less than this is left of its time.
+    pub(crate) fn leaving(&self, least_seconds: f64) -> Option<IdleEnd> {
+        if stop_signal().is_some() {
+            return Some(IdleEnd::Stopped);
+        }
+        let left = self.context.until.map(|until| until - monotonic_raw_seconds());
+        left.filter(|left| *left < least_seconds).map(|_| IdleEnd::OutOfTime)
+    }
 }
 
 /// How long a worker waits for other nodes, in seconds.

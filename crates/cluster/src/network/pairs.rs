@@ -11,7 +11,6 @@ pub(crate) const PAIR_SECONDS: f64 = 5.0;
 /// The most pairs that are measured alone, which take an hour and a half; whole rounds only.
 const MOST_ALONE: usize = 1024;
 
-/// A pair of nodes in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) round: u32,
@@ -59,7 +58,6 @@ fn task(from: &str, to: &str, round: u32, together: bool) -> Task {
     }
 }
 
-/// Name of the task with a server.
 pub(super) fn name(to: &str, together: bool) -> String {
     format!("to-{to}.{}", if together { "together" } else { "alone" })
 }

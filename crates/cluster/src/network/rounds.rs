@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use model::cluster::Pairing;
 use stats::random::Random;
 
-/// Client and server.
 pub(crate) type Ordered = (usize, usize);
 
 /// The rounds, none empty; no ordered pair is in two of them.

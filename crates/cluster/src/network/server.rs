@@ -26,11 +26,9 @@ use crate::folder::{self, Folder, make_folder, read};
 const DOOR: &str = "door.json";
 /// The name of a key's file begins and ends with these; between them is the claim's id.
 const KEY: (&str, &str) = ("door-", ".key");
-/// 256 bits.
 const KEY_BYTES: usize = 32;
 /// Timeout for a server to listen; it needs milliseconds on an idle machine.
 const LISTEN_SECONDS: f64 = 30.0;
-/// Grace period of a server.
 const END_SECONDS: f64 = 3.0;
 /// Timeout of a connection: what a firewall drops is never answered.
 const REACH_TIME: Duration = Duration::from_secs(2);
@@ -47,7 +45,6 @@ pub(super) struct NodeServer {
 }
 
 impl NodeServer {
-    /// Starts the server and writes its file.
     pub(super) fn start(
         folder: &Folder,
         node: &str,
@@ -162,7 +159,6 @@ fn port_in(line: &str) -> Option<u16> {
     Some(address.port())
 }
 
-/// Another node's server as its file shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PeerServer {
     pub(super) record: ServerRecord,

@@ -1,9 +1,4 @@
-//! The network slot of a plan: either one pair measures alone, or one round together.
-//!
-//! Both hold the plan's only token, a file that is claimed by rename like a task: a node that measures alone, and the
-//! caller of a round until all of its nodes have ended. A round is called when all nodes that can be ready are, or when
-//! nothing has changed for a while. The times of each node's marks, by the file system's clock, show which pairs were
-//! measured at the same time.
+//! The network slot of a plan: either one pair measures alone, or one round together. Both hold the plan's only token.
 //!
 //! ```text
 //! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
@@ -37,9 +32,7 @@ pub(crate) const BEGIN_SECONDS: f64 = 10.0;
 /// The most marks that are read to count the pairs measured at the same time; of more, an equally spaced part.
 const MOST_MARKS: usize = 128;
 
-/// Mark of a called node that has begun to measure.
 pub(crate) const BEGUN: &str = "begun";
-/// Mark of a called node that has finished.
 pub(crate) const ENDED: &str = "ended";
 
 /// The network slot of a plan as one worker sees it.
@@ -52,7 +45,6 @@ pub(crate) struct NetworkSlot<'a> {
     net: PathBuf,
 }
 
-/// A node that waits to be called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReadyNode {
     pub(crate) round: u32,
@@ -61,16 +53,13 @@ pub(crate) struct ReadyNode {
     pub(crate) nonce: String,
 }
 
-/// A round that was called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoundCall {
     pub(crate) id: String,
     pub(crate) round: u32,
-    /// The called nodes, each with its nonce.
     pub(crate) members: Vec<(String, String)>,
 }
 
-/// When a pair was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Span {
     begun: SystemTime,
@@ -132,7 +121,6 @@ impl<'a> NetworkSlot<'a> {
         Ok(())
     }
 
-    /// Takes the token if it is free.
     pub(crate) fn take(&self) -> Result<Option<HeldClaim>> {
         // Checked first, because a claim writes a file.
         if !self.waiting.join(format!("{TOKEN}.json")).exists() {
@@ -141,7 +129,6 @@ impl<'a> NetworkSlot<'a> {
         claim::claim(&self.waiting, &self.running, TOKEN, self.us)
     }
 
-    /// Returns the token of a lost holder.
     pub(crate) fn release_lost(&self) -> Result<()> {
         for seen in claim::claims(&self.running)? {
             if claim::is_gone(&self.running, &seen, self.us, self.lease)?
@@ -157,7 +144,6 @@ impl<'a> NetworkSlot<'a> {
         token.give_back(&self.waiting).map(|_| ())
     }
 
-    /// Waits to be called for a round.
     pub(crate) fn wait_for(&self, round: u32, node: &str) -> Result<ReadyNode> {
         let ready = ReadyNode { round, node: node.to_owned(), nonce: fresh_name()? };
         self.renew(&ready)?;
@@ -183,7 +169,6 @@ impl<'a> NetworkSlot<'a> {
             let renewed = entry.metadata().and_then(|data| data.modified());
             match renewed.map(|renewed| now.duration_since(renewed)) {
                 Ok(Ok(age)) if age > self.lease => self.withdraw(&found),
-                // It has just withdrawn.
                 Err(_) => {}
                 Ok(_) => {
                     ready.insert(found);
@@ -259,7 +244,6 @@ impl<'a> NetworkSlot<'a> {
         !marks.exists() || marks.join(format!("{node}.{ENDED}")).exists()
     }
 
-    /// Whether a living worker has the token.
     pub(crate) fn is_taken(&self) -> Result<bool> {
         for seen in claim::claims(&self.running)? {
             if !claim::is_gone(&self.running, &seen, self.us, self.lease)? {

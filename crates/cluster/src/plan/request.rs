@@ -185,7 +185,8 @@ mod tests {
         assert!(all.values().all(|seconds| *seconds > AROUND_SECONDS && *seconds < 600.0), "{all:?}");
         assert_eq!(areas(vec![Area::Net]).unwrap().into_keys().collect::<Vec<_>>(), [Area::Net]);
         let text = "name = \"t\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
-        let of_suite = |suite: &str| Request { plan: Plan { suite: suite.into(), ..Plan::default() }, ..Request::default() };
+        let of_suite =
+            |suite: &str| Request { plan: Plan { suite: suite.into(), ..Plan::default() }, ..Request::default() };
         let of_text = of_suite(text);
         assert_eq!(expected(&of_text, &machine, disk()).unwrap().len(), 1);
         assert!(expected(&Request { areas: vec![Area::Net], ..of_text }, &machine, disk()).is_err());

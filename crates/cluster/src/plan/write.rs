@@ -10,14 +10,12 @@ use model::cluster::{Plan, Task};
 
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{self, Folder, NODE, State, make_folder};
-use crate::tasks::encode;
 
 /// Where the program is in a plan's folder.
 pub(super) const PROGRAM: &str = "program/assay";
 
 const PROGRAM_FOLDER: &str = "program";
 
-/// The other folders of a plan's folder.
 const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "probe", "log"];
 
 /// Threads that write a new plan: on a shared file system each file costs a round trip to the server.
@@ -74,7 +72,8 @@ fn fill_nodes(folder: &Folder, nodes: &[(&str, Vec<&Task>)]) -> Result<()> {
         fs::write(&path, "{}").map_err(cannot_write(&path))?;
         for task in tasks {
             let path = waiting.join(format!("{}.json", task.name));
-            fs::write(&path, encode(task)?).map_err(cannot_write(&path))?;
+            let text = serde_json::to_vec(task).map_err(|error| Error::Encode("a task".to_owned(), error))?;
+            fs::write(&path, text).map_err(cannot_write(&path))?;
         }
     }
     Ok(())

@@ -63,7 +63,6 @@ impl CommandOutput {
 /// Timeout of a command. Slurm's commands wait ten seconds or longer for a busy controller, and retry.
 const PATIENCE_SECONDS: f64 = 60.0;
 
-/// Runs a command with this input and waits for it.
 pub(super) fn call(
     argv: &[impl AsRef<str>],
     input: Option<&str>,
@@ -107,11 +106,7 @@ fn call_within(
     };
     let output = output.map_err(|error| SchedulerError::Lost(program.to_owned(), error))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(CommandOutput {
-        succeeded: output.status.success(),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    })
+    Ok(CommandOutput { succeeded: output.status.success(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use super::error::SchedulerError;
 use super::job::{
     Availability, Job, JobLimits, JobSettings, JobTasks, Refusal, Scheduler, SchedulerState, Script, Submitted,
 };
-use super::{script, slurm};
 use super::words::command_line;
+use super::{script, slurm};
 use crate::error;
 use crate::tasks::lease;
 

@@ -73,12 +73,10 @@ impl Script {
 
 /// An accepted job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are those of `jobs/ID.json`")]
 pub struct Submitted {
-    /// The scheduler's id.
     pub id: String,
-    /// The scheduler, for `jobs/ID.json`.
     pub launcher: &'static str,
-    /// The command, word by word.
     pub command: Vec<String>,
 }
 
@@ -117,19 +115,17 @@ pub enum Availability {
 
 /// Whether a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "Slurm's words")]
 pub enum Phase {
-    /// Not yet.
     Pending,
-    /// Yes.
     Running,
 }
 
 /// A job of this user in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub struct Queued {
-    /// The scheduler's id.
     pub id: String,
-    /// Whether it runs.
     pub phase: Phase,
     /// Why it is pending, in the scheduler's words.
     pub reason: String,

@@ -9,7 +9,6 @@ use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
 
-/// A node in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeLine {
     pub(super) name: String,
@@ -59,7 +58,6 @@ pub(super) const QUEUE: &str = "%i|%t|%r";
 /// Compact states of jobs that have ended but are still shown: `squeue(1)`, "JOB STATE CODES".
 const OVER: &[&str] = &["BF", "CA", "CD", "DL", "F", "NF", "OOM", "PR", "RV", "TO"];
 
-/// Compact states of pending jobs.
 const WAITING: &[&str] = &["PD", "RD", "RF", "RH", "RQ"];
 
 pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {
@@ -89,7 +87,6 @@ pub(super) struct Partition {
     pub(super) qos: Option<String>,
     /// The longest time limit, in seconds.
     pub(super) longest: Option<u64>,
-    /// The most nodes of a job.
     pub(super) most_nodes: Option<u32>,
 }
 

@@ -66,7 +66,6 @@ fn job_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).take(40).collect()
 }
 
-/// The step that starts a worker on each node of a job.
 pub(super) fn step(settings: &JobSettings, job: &Job) -> Vec<String> {
     let mut words = vec!["srun".to_owned(), format!("--nodes={}", job.nodes.len())];
     words.push(format!("--nodelist={}", job.nodes.join(",")));
@@ -115,7 +114,6 @@ fn worker(settings: &JobSettings, job: &Job, node: Option<&str>) -> Vec<String> 
     words
 }
 
-/// A worker's command without Slurm.
 pub(super) fn alone(settings: &JobSettings, job: &Job, node: &str) -> Vec<String> {
     let mut words = probe(settings, job);
     if !words.is_empty() {

@@ -27,7 +27,6 @@ pub struct Slurm {
     known: Option<(u32, Known)>,
 }
 
-/// Limits of jobs.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// The most jobs of this user in the queue.
@@ -75,7 +74,6 @@ impl Slurm {
     }
 }
 
-/// The partitions that a plan's jobs use.
 fn used<'a>(partitions: &'a [Partition], wanted: &[Option<String>]) -> Vec<&'a Partition> {
     let is_wanted = |partition: &&Partition| {
         wanted.iter().any(|name| name.as_ref().map_or(partition.default, |name| *name == partition.name))
@@ -135,7 +133,6 @@ fn bounds(partitions: &[Partition]) -> BTreeMap<String, JobLimits> {
     named.chain(default).collect()
 }
 
-/// Runs a command that must succeed.
 fn ask(argv: &[&str], environment: &Environment) -> Result<CommandOutput, SchedulerError> {
     let output = call(argv, None, environment)?;
     if output.succeeded { Ok(output) } else { Err(SchedulerError::Failed(argv[0].to_owned(), output.complaint())) }
@@ -320,11 +317,8 @@ mod tests {
     #[test]
     fn the_tightest_of_all_limits_that_apply() {
         let associations = parse::associations("a|||normal,low||10||\na|gpu||normal||1||\n");
-        let qualities = BTreeMap::from([
-            ("normal".to_owned(), Some(8)),
-            ("low".to_owned(), Some(4)),
-            ("part".to_owned(), Some(5)),
-        ]);
+        let qualities =
+            BTreeMap::from([("normal".to_owned(), Some(8)), ("low".to_owned(), Some(4)), ("part".to_owned(), Some(5))]);
         let (debug, with_qos) =
             (partition("debug", true), Partition { qos: Some("part".into()), ..partition("p", false) });
         let tightest = |named, partitions: &[&Partition]| most_jobs(&associations, &qualities, named, partitions);

@@ -23,7 +23,6 @@ use rows::{better, experiment};
 use xtask::process::output;
 use xtask::shell::Shell;
 
-/// The suite whose network benchmarks are compared.
 pub(super) const SUITE: &str = "suites/peers.toml";
 const CLIENT: &str = "assay-peers-client";
 const SERVER: &str = "assay-peers-server";
@@ -47,7 +46,6 @@ const FILES: [&str; 2] = [
 ];
 /// Ports of the tools' servers, a new one for each: connections of the server before may linger at its port.
 const TOOL_PORTS: std::ops::Range<u16> = 5301..6301;
-/// The default port of `assay net serve`.
 const OUR_PORT: u16 = 5211;
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 /// Seconds of a tool's run, if the tool has such an option; the same as on loopback.
@@ -86,7 +84,6 @@ pub(super) fn compare(shell: &Shell, wanted: &Wanted<'_>) -> Result<Vec<Record>,
     Ok(attempts)
 }
 
-/// What both sides of a comparison run with.
 struct Ends<'a> {
     shell: &'a Shell,
     key: &'a Path,
@@ -98,7 +95,6 @@ struct Ends<'a> {
     ports: &'a Cell<u16>,
 }
 
-/// A server that is ended when it is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -129,7 +125,6 @@ impl Serving {
     }
 }
 
-/// A comparison while it is measured.
 #[derive(Default)]
 struct Comparison {
     pairs: Vec<(f64, f64)>,
@@ -291,7 +286,6 @@ impl Ends<'_> {
     }
 }
 
-/// The prefix of a command with a timeout.
 fn limited(seconds: f64) -> Vec<String> {
     ["timeout", "--kill-after=2", &seconds.to_string()].map(str::to_owned).to_vec()
 }

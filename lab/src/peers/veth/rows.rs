@@ -11,7 +11,6 @@ use model::unit::format_size;
 use serde_json::{Value, json};
 use stats::{Better, RatioVerdict, ratio, summarise};
 
-/// The network benchmarks of a suite's file.
 pub(super) fn of_suite(path: &Path, machine: &Machine) -> Result<Vec<NetParams>, String> {
     let suite = host::suite(&path.display().to_string()).map_err(|error| error.to_string())?;
     let request = Request { areas: vec![Area::Net], ..host::request(suite, machine) };
