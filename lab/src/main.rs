@@ -26,20 +26,18 @@ fn main() -> ExitCode {
         Some(("simulate", rest)) => simulate::run(&shell, rest),
         Some(("trust", rest)) => trust::run(&shell, rest),
         _ => {
-            print!("{}", usage());
+            println!("Usage: cargo lab COMMAND");
+            for (usage, about) in COMMANDS {
+                println!("\n  {usage}\n      {about}");
+            }
             ExitCode::from(2)
         }
     }
 }
 
-fn usage() -> String {
-    let commands = [
-        (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
-        (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
-        (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
-        (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
-    ];
-    let lines: Vec<String> = commands.iter().map(|(usage, about)| format!("\n  {usage}\n      {about}\n")).collect();
-    let lines = lines.concat();
-    format!("Usage: cargo lab COMMAND\n{lines}")
-}
+const COMMANDS: [(&str, &str); 4] = [
+    (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
+    (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
+    (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
+    (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
+];

@@ -22,8 +22,6 @@ pub enum Error {
     Read(&'static str, PathBuf, io::Error),
     #[error("cannot list '{0}': {1}")]
     List(PathBuf, io::Error),
-    #[error("cannot stat '{0}': {1}")]
-    Stat(PathBuf, io::Error),
     #[error("cannot encode {0}: {1}")]
     Encode(String, serde_json::Error),
     #[error("cannot get random bytes for {0}: {1}")]

@@ -14,9 +14,7 @@ use crate::error::{Error, Result, cannot_write};
 
 /// Name of the file by which a worker claims a node, without its suffix. No task's name begins with a dot.
 pub(crate) const NODE: &str = ".node";
-
 pub(crate) const OUTCOME: &str = "outcome.json";
-
 pub(crate) const FACTS: &str = "facts.json";
 
 /// The states that a task's file can be in.
@@ -52,18 +50,16 @@ pub struct Folder {
     path: PathBuf,
 }
 
+#[expect(missing_docs, reason = "each is named after what is there")]
 impl Folder {
-    /// The folder at this path.
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The plan in it.
     pub fn plan(&self) -> Result<Plan> {
         let path = self.path.join("plan.json");
         let plan: Plan = read(&path).map_err(|error| match error.kind() {
@@ -101,7 +97,6 @@ impl Folder {
         self.path.join("nodes").join(node)
     }
 
-    /// The folder of submitted jobs.
     pub fn jobs(&self) -> PathBuf {
         self.path.join("jobs")
     }
@@ -116,7 +111,6 @@ impl Folder {
         self.path.join("log")
     }
 
-    /// The folder of the report.
     pub fn report(&self) -> PathBuf {
         self.path.join("report")
     }

@@ -230,9 +230,17 @@ fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (
     }
 }
 
-/// Adds tasks to a plan's folder. None of them may exist yet.
-pub fn add(folder: &Folder, tasks: &[Task]) -> Result<()> {
-    tasks.iter().try_for_each(|task| write(&folder.waiting_task(&task.node, &task.name), task))
+/// Adds tasks to a plan's folder, except those it has; returns how many.
+pub fn add(folder: &Folder, tasks: &[Task]) -> Result<usize> {
+    let mut added = 0;
+    for task in tasks {
+        let (node, name) = (&task.node, &task.name);
+        if !unfinished(folder, node)?.0.contains_key(name) && !finished(folder, node)?.contains(name) {
+            write(&folder.waiting_task(node, name), task)?;
+            added += 1;
+        }
+    }
+    Ok(added)
 }
 
 /// How many of a task's attempts failed, and how many lost their worker.

@@ -25,7 +25,6 @@ use crate::tasks::{in_order, lease, sweep, waiting};
 
 /// How often a waiting worker looks again.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Leases for which a worker waits for another worker on its node; after one lease a lost worker is known to be lost.
 const WAIT_LEASES: f64 = 1.5;
 
@@ -50,13 +49,11 @@ pub struct Worker {
 
 /// Which tasks a worker does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say which")]
 pub enum WorkerRole {
-    /// All.
     #[default]
     All,
-    /// Tasks of the suite.
     Suite,
-    /// The network between nodes.
     Network,
 }
 

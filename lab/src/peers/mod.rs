@@ -1,7 +1,5 @@
-//! `cargo lab peers`: compares our benchmarks with reference tools on this machine.
-//!
-//! `assay run suites/peers.toml --references …` measures and compares. This command builds and calls it, appends every attempt to
-//! `lab/data/peers.jsonl`, and writes docs/evidence/performance.md from that file.
+//! `cargo lab peers`: compares our benchmarks with reference tools on this machine by `assay run suites/peers.toml --references …`,
+//! appends every attempt to `lab/data/peers.jsonl`, and writes docs/evidence/performance.md from that file.
 
 mod attempt;
 mod from;

@@ -348,35 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn other_values_of_both_sides_have_their_tables() {
-        let also = |name: &str| json!([{"name": name, "ours": 2e-6, "theirs": 4e-6, "ratio": 0.5, "ratio_ci95": [0.45, 0.55]}]);
-        let cells = "2.000 µs | 4.000 µs | 0.500 (0.450 … 0.550) |";
-        let page = render(&[attempt(&json!({"loop_iops": 8e6, "also": also("cpu_seconds_per_request")}))]);
-        assert!(page.contains(&format!("| `a` | t | – | – | – | {cells} 8.000 M/s | 0.469 |")), "{page}");
-        let page = render(&[attempt(&json!({"also": also("latency_p99")}))]);
-        assert!(page.contains(TAILS) && page.contains(&format!("| `a` | t | {cells}")), "{page}");
-        let page = render(&[attempt(&json!({}))]);
-        assert!(!page.contains(TAILS) && !page.contains(COSTS), "{page}");
-    }
-
-    #[test]
-    fn comparisons_under_other_conditions_have_their_tables() {
-        let plain = || attempt(&json!({"ratio": 0.9}));
-        let other = || attempt(&json!({"ratio": 1.1}));
-        for (head, id, other) in [
-            (AWAKE, "`a awake`", other().marked(Mark::Awake)),
-            (ON_A_LOOP, "`a on a loop device`", other().marked(Mark::OnLoop)),
-            (BETWEEN, "`a/peer`", attempt(&json!({"id": "a/peer", "path": VETH, "ratio": 1.1}))),
-        ] {
-            let page = render(&[plain(), other]);
-            let (first, second) = page.split_once(head).unwrap();
-            assert!(first.contains("| `a` ") && !first.contains(id), "{page}");
-            assert!(second.contains(id) && second.contains("1.100"), "{page}");
-            assert!(!render(&[plain()]).contains(head));
-        }
-    }
-
-    #[test]
     fn the_best_tool_of_a_benchmark_is_named_for_both_directions() {
         for (better, best, other) in [("higher", "x", "y"), ("lower", "y", "x")] {
             let of = |tool: &str, theirs: Value, verdict: &str| {
@@ -390,17 +361,6 @@ mod tests {
             assert!(page.contains(&format!("each of 1 benchmarks: {counts}, 0 inconclusive")), "{page}");
             assert!(render(&all[..1]).contains("| x 1 |"), "alone");
         }
-    }
-
-    #[test]
-    fn variation_and_the_last_command_are_shown() {
-        let one = attempt(&json!({"ours_cv_robust": 0.02, "theirs_cv_robust": 0.01, "cpus": [0, 1],
-            "env": {"LC_ALL": "C", "OMP_PLACES": "{0},{1}"}}));
-        let page = render(std::slice::from_ref(&one));
-        assert!(page.contains("(cv 2.0 %) | 4.000 GB/s (cv 1.0 %)") && !page.contains("Spread compared"), "{page}");
-        let commands = render_commands(&[one.clone(), one]);
-        let line = ", CPUs 0,1\nOMP_PLACES='{0},{1}' /usr/bin/t -x\n";
-        assert_eq!(commands.matches(line).count(), 1, "only the last: {commands}");
     }
 
     /// An attempt whose values vary by `ours` on our side and by 0.01 on theirs.

@@ -78,13 +78,9 @@ impl Cluster for Rack {
         of_area.iter().filter_map(metric).collect()
     }
 
-    fn apart(&self) -> f64 {
-        0.004
-    }
-
-    fn noise(&self) -> f64 {
+    fn spread(&self) -> [f64; 2] {
         // Half of the noise recorded on a virtual machine: a node of its own is quieter.
-        0.5
+        [0.004, 0.5]
     }
 }
 

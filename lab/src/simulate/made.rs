@@ -31,11 +31,13 @@ pub(super) struct Usual {
 
 pub(super) trait Cluster {
     fn speed(&self, node: usize, area: &str) -> f64;
-    fn link(&self, from: usize, to: usize) -> f64;
+    fn link(&self, _from: usize, _to: usize) -> f64 {
+        1.0
+    }
     fn machine(&self, node: usize) -> Value;
     fn metrics<'a>(&self, of_area: &[&'a Recorded]) -> Vec<(&'a Recorded, Usual)>;
-    fn apart(&self) -> f64;
-    fn noise(&self) -> f64;
+    /// The lasting difference of healthy nodes, and the recorded noise times this.
+    fn spread(&self) -> [f64; 2];
 }
 
 pub(super) fn program() -> Program {
@@ -132,12 +134,12 @@ fn rows(task: &Task, cluster: &dyn Cluster, recorded: &[Recorded], random: &mut 
             let node = number(&task.node);
             // What lasts is the same in each pass, so it is drawn from the node and not from the passes' sequence.
             let own = Random::new(node as u64 + 1).normal();
-            let speed = cluster.speed(node, area).ln() + cluster.apart() * own;
+            let [apart, noise] = cluster.spread();
+            let speed = cluster.speed(node, area).ln() + apart * own;
             let of_area: Vec<&Recorded> = recorded.iter().filter(|metric| metric.area == area).collect();
             let mut scratch = Vec::new();
             let row = |(metric, usual): (&Recorded, Usual)| {
-                let noise = cluster.noise() * metric.draw(random, &mut scratch);
-                row(area, &usual, speed, noise)
+                row(area, &usual, speed, noise * metric.draw(random, &mut scratch))
             };
             cluster.metrics(&of_area).into_iter().map(row).collect()
         }

@@ -15,7 +15,6 @@ use self::cluster::{Count, Fault, Level, Made, simulate};
 use xtask::shell::Shell;
 
 pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example] [--clusters N] [--seed N]";
-
 const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];
 const LEVELS: [Level; 3] = [
     Level { name: "quiet", apart: 0.005, pass_spread: 0.005, noise: 0.5 },

@@ -226,10 +226,6 @@ impl Cluster for Size {
         if is_slow(node) { 0.8 } else { 1.0 }
     }
 
-    fn link(&self, _: usize, _: usize) -> f64 {
-        1.0
-    }
-
     fn machine(&self, _: usize) -> Value {
         json!({
             "host": "node", "os": {"kernel": "6.1.0"},
@@ -249,12 +245,8 @@ impl Cluster for Size {
         (0..self.experiments / AREAS.len()).map(metric).collect()
     }
 
-    fn apart(&self) -> f64 {
-        0.01
-    }
-
-    fn noise(&self) -> f64 {
-        1.0
+    fn spread(&self) -> [f64; 2] {
+        [0.01, 1.0]
     }
 }
 

@@ -4,17 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 pub(super) const FOLDER: &str = "/tmp/assay-cluster";
-
 pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
-
 pub(super) const USER: u32 = 65534;
-
 pub(super) const MAX_SUBMIT_JOBS: usize = 2;
-
 pub(super) const CONTROLLER_PORT: u16 = 17_600;
 pub(super) const DATABASE_PORT: u16 = 17_601;
 const FIRST_NODE_PORT: u16 = 17_611;
-
 pub(super) const SLURMD_TIMEOUT: u32 = 10;
 
 pub(super) fn path(name: &str) -> PathBuf {

@@ -11,9 +11,7 @@ use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, USER, path};
 use crate::record::{processes, stat, words_of};
 
 const MARK: (&str, &str) = ("ASSAY_CLUSTER_DAEMON", "1");
-
 const THERE: Duration = Duration::from_secs(90);
-
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {

@@ -1,7 +1,5 @@
-//! `cargo lab cluster`: a real Slurm of four nodes on this machine, and the tests of the cluster commands on it.
-//!
-//! `up` starts munge, `MariaDB`, `slurmdbd`, `slurmctld` and four `slurmd` with all their files in one folder. `down` ends them and
-//! removes it. It needs root, because a `slurmd` starts programs as the user who submitted them.
+//! `cargo lab cluster`: a real Slurm of four nodes on this machine, and the tests of the cluster commands on it. It needs root,
+//! because a `slurmd` starts programs as the user who submitted them.
 
 mod accept;
 mod config;
@@ -88,28 +86,25 @@ fn test(shell: &Shell, names: &[String]) -> ExitCode {
         println!("no part is called {unknown}; there are {}", known.join(", "));
         return ExitCode::from(2);
     }
-    let tally = tried(shell, names);
+    let tally = tried(shell, names).unwrap_or_else(Tally::failure);
     print!("{tally}");
     if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-fn tried(shell: &Shell, names: &[String]) -> Tally {
+fn tried(shell: &Shell, names: &[String]) -> Result<Tally, String> {
     let mut tally = set_up::get(shell, TOOLS);
     if !tally.skipped.is_empty() {
-        return tally;
+        return Ok(tally);
     }
     if !set_up::is_root() {
-        return Tally::skip("cargo lab cluster test: only root can start a slurmd that serves other users");
+        return Ok(Tally::skip("cargo lab cluster test: only root can start a slurmd that serves other users"));
     }
-    let _rig = match Rig::up(shell) {
-        Ok(rig) => rig,
-        Err(why) => return Tally::failure(why),
-    };
+    let _rig = Rig::up(shell)?;
     for part in PARTS.iter().filter(|part| names.is_empty() || names.iter().any(|name| name == part.name)) {
         println!("\n=== {}: {}", part.name, part.about);
         let of_part = rig::ready().map_or_else(Tally::failure, |()| (part.run)(shell));
         print!("{}: {of_part}", part.name);
         tally.add(of_part);
     }
-    tally
+    Ok(tally)
 }

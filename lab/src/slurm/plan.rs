@@ -16,9 +16,7 @@ use super::rig::{as_user, fresh, program};
 use crate::record::{processes, words_of};
 
 const SUITE: &str = include_str!("tiny.toml");
-
 const LEASE: &str = "6s";
-
 pub(super) const PATIENCE: Duration = Duration::from_mins(4);
 
 #[derive(Clone, Debug)]

@@ -12,9 +12,7 @@ use xtask::shell::Shell;
 use xtask::tally::Tally;
 
 const SLOWED: [&str; 3] = [NODES[2], NODES[0], NODES[3]];
-
 const PERCENT: u32 = 25;
-
 const CAUSE: &str = "cpu_quota";
 
 pub(super) fn run(_: &Shell) -> Tally {

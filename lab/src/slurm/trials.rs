@@ -13,11 +13,8 @@ use xtask::shell::Shell;
 use xtask::tally::Tally;
 
 const SEED: u64 = 12;
-
 const TRIALS: usize = 20;
-
 const MOMENTS: u64 = 14_000;
-
 const AFTER: Duration = Duration::from_secs(45);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

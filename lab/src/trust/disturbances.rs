@@ -19,7 +19,6 @@ pub(super) const TRIALS: u32 = 20;
 pub(super) const NOTHING: &str = "nothing";
 /// How long a run may take to its first sample.
 const PATIENCE: Duration = Duration::from_secs(30);
-
 const CPU: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 3";
 const ALL_CPUS: &str = "cpu --op fma --type fp64 --isa vector --threads all --repeat 3";
 const MEMORY: &str = "memory --pattern sequential --op read --threads 1 --repeat 3";

@@ -3,11 +3,9 @@
 use serde_json::{Value, json};
 
 use super::program::{Keeper, Output, Program, output};
-use super::verdicts::{Verdicts, by_area};
+use super::verdicts::collect;
 use crate::held::Group;
 
-/// The number of verdicts of the same against itself to collect.
-const VERDICTS: u64 = 200;
 /// Stop after this number of rounds, in case comparisons fail.
 const MOST_ROUNDS: u32 = 60;
 pub(super) const TRIALS: u32 = 20;
@@ -15,7 +13,6 @@ pub(super) const TRIALS: u32 = 20;
 pub(super) const SAME_OPTIONS: [&str; 2] = ["--pairs", "8"];
 /// The program chooses the number of pairs of a slowdown.
 pub(super) const SLOWDOWN_OPTIONS: [&str; 2] = ["--time-budget", "30s"];
-
 /// What is compared with itself: short benchmarks, so that hundreds of verdicts take minutes.
 pub(super) const SAME: &[&str] = &["run suites/same.toml --area cpu", "run suites/same.toml --area net"];
 
@@ -44,33 +41,19 @@ fn arguments<'a>(side: &'a str, options: [&'a str; 2], seed: &'a str) -> Vec<&'a
 }
 
 fn compare_same(keeper: &mut Keeper, program: &Program) -> Result<(), String> {
-    let mut total = Verdicts::default();
-    let mut failed = Vec::new();
-    for round in 0..MOST_ROUNDS {
-        if total.all() >= VERDICTS {
-            break;
-        }
+    collect(keeper, ("live", SAME_NAME), MOST_ROUNDS, |round| {
         let side = side_of(round);
-        let output = program.call(&arguments(side, SAME_OPTIONS, &(round + 1).to_string()));
-        let Some(comparison) = &output.json else {
+        let output = program.call(&arguments(side, SAME_OPTIONS, &round.to_string()));
+        if output.json.is_none() {
             println!("{side}: {}", output.error);
-            failed.push(side);
-            continue;
-        };
-        let (results, verdicts) = by_area("live", SAME_NAME, side, comparison);
-        results.iter().try_for_each(|result| keeper.keep(result))?;
-        total.add(verdicts);
-        println!("{side}: {verdicts:?}; {} verdicts", total.all());
-    }
-    if total.all() < VERDICTS {
-        return Err(format!("{} verdicts instead of {VERDICTS}; failed: {}", total.all(), failed.join(", ")));
-    }
-    Ok(())
+        }
+        Some((output.json?, side))
+    })
 }
 
 /// The side of a round: cpu has the most benchmarks, net is every eighth.
 fn side_of(round: u32) -> &'static str {
-    SAME[usize::from(round % 8 == 7)]
+    SAME[usize::from(round.is_multiple_of(8))]
 }
 
 fn slow_down(keeper: &mut Keeper, program: &Program, slowdown: &Slowdown) -> Result<(), String> {

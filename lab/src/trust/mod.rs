@@ -1,6 +1,4 @@
 //! `cargo lab trust`: tests values, intervals, verdicts and warnings of the program on this machine.
-//!
-//! Every result is a line of `lab/data/trust.jsonl`; docs/evidence/trust.md is written from all lines.
 
 mod disturbances;
 mod live;
@@ -19,7 +17,6 @@ use xtask::shell::Shell;
 use crate::record::{records, write};
 
 const PAGE: &str = "docs/evidence/trust.md";
-
 pub(crate) const USAGE: &str = "trust [statistics|live|sessions|disturbances|page]";
 
 struct Part {

@@ -38,10 +38,15 @@ pub(super) fn render(lines: &[Record]) -> String {
     page
 }
 
-fn latest<'a>(lines: &'a [Record], part: &str, what: &str) -> Vec<&'a Record> {
+/// The records of the latest call of a part, and those of earlier calls.
+fn calls<'a>(lines: &'a [Record], part: &str, what: &str) -> (Vec<&'a Record>, Vec<&'a Record>) {
     let of: Vec<&Record> = lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
-    let batch = of.last().map_or("", |line| line.text("batch"));
-    of.iter().copied().filter(|line| line.text("batch") == batch).collect()
+    let last = of.last().map_or("", |line| line.text("batch"));
+    of.into_iter().partition(|line| line.text("batch") == last)
+}
+
+fn latest<'a>(lines: &'a [Record], part: &str, what: &str) -> Vec<&'a Record> {
+    calls(lines, part, what).0
 }
 
 fn origin(lines: &[&Record]) -> String {
@@ -159,9 +164,7 @@ fn few_changes(page: &mut String, total: Verdicts) {
 
 /// The sum of all calls before the latest.
 fn earlier(page: &mut String, lines: &[Record], part: &str, what: &str) {
-    let of: Vec<&Record> = lines.iter().filter(|line| line.text("part") == part && line.text("what") == what).collect();
-    let last = of.last().map_or("", |line| line.text("batch"));
-    let before: Vec<&Record> = of.into_iter().filter(|line| line.text("batch") != last).collect();
+    let before = calls(lines, part, what).1;
     let mut total = Verdicts::default();
     for line in &before {
         total.add(Verdicts::of_line(line));
@@ -312,17 +315,10 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn line(batch: &str, result: &Value) -> Record {
-        let mut record = Record::new(result);
-        record.0.insert("batch".to_owned(), batch.into());
-        record
-    }
-
     fn same_line(batch: &str, changed: u64, same: u64) -> Record {
         let what = live::SAME_NAME;
-        line(
-            batch,
-            &json!({"part": "live", "what": what, "area": "cpu", "changed": changed, "same": same, "inconclusive": 0}),
+        Record::new(
+            &json!({"batch": batch, "part": "live", "what": what, "area": "cpu", "changed": changed, "same": same}),
         )
     }
 
@@ -341,18 +337,14 @@ mod tests {
         assert!(page.contains("| all | 300 | 2 (0.7 %) | 298 | 0 (0 %) |"), "{page}");
         assert!(page.contains("Reached: 0.7 % of 300 verdicts"), "{page}");
         assert!(page.contains("Calls of earlier versions (1): 9 changed, 1 same"), "{page}");
-    }
-
-    #[test]
-    fn too_many_changes_and_too_few_verdicts_are_not_reached() {
-        assert!(render(&[same_line("1", 3, 250)]).contains("**Not reached**: 1.2 %"));
-        assert!(render(&[same_line("1", 0, 199)]).contains("**Not reached**: 0.0 %"));
+        assert!(render(&[same_line("1", 3, 250)]).contains("**Not reached**: 1.2 %"), "too many changes");
+        assert!(render(&[same_line("1", 0, 199)]).contains("**Not reached**: 0.0 %"), "too few verdicts");
     }
 
     #[test]
     fn slowdowns_are_shares_of_trials() {
-        let name = live::SLOWDOWNS[0].name;
-        let trial = |found: bool| line("1", &json!({"part": "live", "what": name, "found": found}));
+        let trial =
+            |found: bool| Record::new(&json!({"part": "live", "what": live::SLOWDOWNS[0].name, "found": found}));
         let page = render(&[trial(true), trial(true), trial(false)]);
         assert!(page.contains("| 2 (67 %) | 3 |") && page.contains("**Not reached**: each slowdown"), "{page}");
     }
@@ -360,46 +352,39 @@ mod tests {
     #[test]
     fn disturbances_that_fail_are_counted_apart() {
         let of = |name: &str, flagged: bool, failed: Value| {
-            line("1", &json!({"part": "disturbances", "what": name, "flagged": flagged, "failed": failed}))
+            Record::new(&json!({"part": "disturbances", "what": name, "flagged": flagged, "failed": failed}))
         };
         let trials = |name: &'static str| {
             let good = (1..disturbances::TRIALS).map(move |_| of(name, true, Value::Null));
             good.chain([of(name, false, json!("no CPU"))])
         };
-        let lines: Vec<Record> = disturbances::DISTURBANCES.iter().flat_map(|one| trials(one.name)).collect();
+        let mut lines: Vec<Record> = disturbances::DISTURBANCES.iter().flat_map(|one| trials(one.name)).collect();
         let page = render(&lines);
         assert!(page.contains("| 19 of 20 | 1 |") && page.contains("Reached: each is flagged"), "{page}");
         assert!(render(&lines[1..]).contains(&format!("Missed: {}.", disturbances::DISTURBANCES[0].name)));
-        let missed = [of("quota", false, Value::Null), of("quota", false, Value::Null)];
-        let page = render(&[lines, missed.to_vec()].concat());
-        assert!(page.contains("Missed: quota."), "{page}");
+        lines.extend([of("quota", false, Value::Null), of("quota", false, Value::Null)]);
+        assert!(render(&lines).contains("Missed: quota."));
     }
 
     #[test]
     fn the_reasons_of_a_lower_confidence_are_listed() {
-        let row = disturbances::UNDISTURBED[0];
-        let of = |confidence: &str, lowering: Value| {
-            let what = disturbances::NOTHING;
-            line(
-                "1",
-                &json!({"part": "disturbances", "what": what, "row": row, "confidence": confidence, "lowering": lowering}),
+        let (what, row) = (disturbances::NOTHING, disturbances::UNDISTURBED[0]);
+        let of = |confidence: &str, lowering: &[&str]| {
+            let part = "disturbances";
+            Record::new(
+                &json!({"part": part, "what": what, "row": row, "confidence": confidence, "lowering": lowering}),
             )
         };
-        let page =
-            render(&[of("high", json!([])), of("fair", json!(["steal"])), of("fair", json!(["steal", "drifting"]))]);
-        assert!(
-            page.contains(&format!("| `{}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |", disturbances::in_full(row))),
-            "{page}"
-        );
+        let page = render(&[of("high", &[]), of("fair", &["steal"]), of("fair", &["steal", "drifting"])]);
+        let cells = format!("| `{}` | 3 | 1 | 2 | 0 | `drifting` 1, `steal` 2 |", disturbances::in_full(row));
+        assert!(page.contains(&cells), "{page}");
     }
 
     #[test]
     fn coverage_that_is_missed_is_marked() {
         let case = |holds: bool, claimed: bool| {
-            line(
-                "1",
-                &json!({"part": "statistics", "what": "coverage", "interval": "median", "noise": "x", "n": 9,
-                "trials": 10_000, "coverage": 0.9, "reported": 0.95, "half_width": 0.01, "holds": holds, "claimed": claimed}),
+            Record::new(
+                &json!({"part": "statistics", "what": "coverage", "coverage": 0.9, "holds": holds, "claimed": claimed}),
             )
         };
         assert!(render(&[case(false, true)]).contains("**less than reported**"));

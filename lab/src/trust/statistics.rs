@@ -1,38 +1,17 @@
-//! The statistics against scipy, and the simulated coverage of every published interval.
+//! The statistics against the results of scipy (crates/stats/tests/scipy_fixture.py), and the simulated coverage of every published interval.
 
 use serde_json::{Value, json};
 
-use xtask::process::{Ending, LONGEST, read_lines, succeeds};
+use xtask::process::{Ending, LONGEST, read_lines};
 
 use super::program::Keeper;
 
-const FIXTURE: [&str; 2] = ["crates/stats/tests/scipy_fixture.py", "crates/stats/tests/scipy.json"];
 const COMPARISON: &str = "cargo test -p stats --lib agrees_with_scipy -- --nocapture";
 const SIMULATION: &str = "cargo run --release -p stats --example coverage";
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
-    let fixture = write_fixture(keeper);
     compare(keeper)?;
-    cover(keeper)?;
-    fixture
-}
-
-/// Asks scipy again. If it is not available, the committed results remain.
-fn write_fixture(keeper: &Keeper) -> Result<(), String> {
-    let shell = keeper.shell;
-    let folder = shell.target().join("scipy");
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        let environment = shell.root().join(&folder).display().to_string();
-        let made = succeeds(&mut shell.command("python3", &["-m", "venv", &environment]));
-        let install = ["-m", "pip", "install", "--quiet", "scipy", "numpy"];
-        if !made || !succeeds(&mut shell.command(&python, &install)) {
-            let _ = std::fs::remove_dir_all(&folder);
-            return Err("cannot install scipy: compared with its committed results".to_owned());
-        }
-    }
-    let written = succeeds(&mut shell.command(&python, &FIXTURE));
-    if written { Ok(()) } else { Err(format!("{} failed", FIXTURE[0])) }
+    cover(keeper)
 }
 
 fn words(command: &str) -> Vec<&str> {
@@ -44,28 +23,30 @@ fn parse_comparison(line: &str) -> Option<Value> {
     serde_json::from_str(&format!("{{{}", line.split_once("scipy {")?.1)).ok()
 }
 
-fn compare(keeper: &mut Keeper) -> Result<(), String> {
-    let mut found = Vec::new();
-    let mut command = keeper.shell.cargo(&words(COMPARISON));
-    let agreed = read_lines(&mut command, LONGEST, |line| found.extend(parse_comparison(line))) == Ending::Success;
-    for mut method in found {
-        method["part"] = json!("statistics");
-        method["what"] = json!("scipy");
-        keeper.keep(&method)?;
+/// Runs a command and keeps what it printed as results of this kind; the results, and whether it succeeded.
+fn kept(
+    keeper: &mut Keeper,
+    command: &str,
+    what: &str,
+    parse: impl Fn(&str) -> Option<Value>,
+) -> Result<(Vec<Value>, bool), String> {
+    let mut found: Vec<Value> = Vec::new();
+    let mut cargo = keeper.shell.cargo(&words(command));
+    let succeeded = read_lines(&mut cargo, LONGEST, |line| found.extend(parse(line))) == Ending::Success;
+    for one in &mut found {
+        (one["part"], one["what"]) = (json!("statistics"), json!(what));
+        keeper.keep(one)?;
     }
+    Ok((found, succeeded))
+}
+
+fn compare(keeper: &mut Keeper) -> Result<(), String> {
+    let (_, agreed) = kept(keeper, COMPARISON, "scipy", parse_comparison)?;
     if agreed { Ok(()) } else { Err("not every value agrees with scipy".to_owned()) }
 }
 
 fn cover(keeper: &mut Keeper) -> Result<(), String> {
-    let mut cases: Vec<Value> = Vec::new();
-    let mut command = keeper.shell.cargo(&words(SIMULATION));
-    let read = |line: &str| cases.extend(serde_json::from_str::<Value>(line));
-    let ran = read_lines(&mut command, LONGEST, read) == Ending::Success;
-    for case in &mut cases {
-        case["part"] = json!("statistics");
-        case["what"] = json!("coverage");
-        keeper.keep(case)?;
-    }
+    let (cases, ran) = kept(keeper, SIMULATION, "coverage", |line| serde_json::from_str(line).ok())?;
     let missed = cases.iter().filter(|case| case["claimed"] == true && case["holds"] != true).count();
     match (ran, missed) {
         (true, 0) => Ok(()),

@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::program::Keeper;
 use crate::record::{Record, distinct};
+
+/// How many verdicts are collected for a share of them.
+const WANTED: u64 = 200;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verdicts {
@@ -36,7 +40,7 @@ impl Verdicts {
 }
 
 /// A result for each area of a comparison, and the sum of its verdicts.
-pub(super) fn by_area(part: &str, what: &str, command: &str, comparison: &Value) -> (Vec<Value>, Verdicts) {
+fn by_area(part: &str, what: &str, command: &str, comparison: &Value) -> (Vec<Value>, Verdicts) {
     let rows = comparison["experiments"].as_array().map_or(&[][..], Vec::as_slice);
     let area = |row: &Value| row["id"].as_str().and_then(|id| id.split('/').next()).unwrap_or_default().to_owned();
     let results = distinct(rows.iter().map(area)).into_iter().map(|of| {
@@ -56,6 +60,28 @@ pub(super) fn by_area(part: &str, what: &str, command: &str, comparison: &Value)
         })
     });
     (results.collect(), Verdicts::of_rows(rows))
+}
+
+/// Keeps the results of comparisons until there are enough verdicts, or after this number of rounds, in case comparisons fail.
+/// `compare` gets the number of the round; it returns a comparison and its command.
+pub(super) fn collect<'a>(
+    keeper: &mut Keeper,
+    (part, what): (&str, &str),
+    most_rounds: u32,
+    mut compare: impl FnMut(u32) -> Option<(Value, &'a str)>,
+) -> Result<(), String> {
+    let mut total = Verdicts::default();
+    for round in 1..=most_rounds {
+        let Some((comparison, command)) = compare(round) else { continue };
+        let (results, verdicts) = by_area(part, what, command, &comparison);
+        results.iter().try_for_each(|result| keeper.keep(result))?;
+        total.add(verdicts);
+        println!("round {round}: {verdicts:?}; {} verdicts", total.all());
+        if total.all() >= WANTED {
+            return Ok(());
+        }
+    }
+    Err(format!("{most_rounds} rounds gave {} verdicts instead of {WANTED}", total.all()))
 }
 
 #[cfg(test)]

@@ -13,10 +13,8 @@ use crate::folder::{Folder, State};
 
 /// A run may take this many times its expected seconds …
 pub(crate) const MOST_TIMES: f64 = 3.0;
-
 /// … plus this many seconds, since the expectation is from another machine.
 pub(crate) const MOST_MORE_SECONDS: f64 = 60.0;
-
 /// After this many lost workers the task itself is at fault.
 pub(crate) const MOST_LOST: u32 = 10;
 

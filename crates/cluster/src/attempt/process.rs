@@ -17,13 +17,10 @@ use crate::error::{Error, Result, cannot_write};
 
 /// How often a child process is polled: each wake-up costs the measured CPUs some microseconds.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
 /// Seconds between SIGTERM and SIGKILL, in which a run stores its finished samples.
 const GRACE_SECONDS: f64 = 10.0;
-
 /// Bytes at the end of a child's messages in which the reason is searched.
 const SAID_BYTES: u64 = 8 << 10;
-
 pub(crate) const SAID: &str = "said.txt";
 
 pub(crate) fn append_to(work: &Path, name: &str) -> Result<File> {

@@ -27,37 +27,34 @@ pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcom
         let _ = fs::remove_dir_all(&work);
         return Ok(AttemptResult::LeaseLost);
     }
-    let status = match move_to_done(context.folder, context.node, held, &work)? {
-        Moved::LeaseLost => return Ok(AttemptResult::LeaseLost),
-        Moved::Done => outcome.status,
-        Moved::DoneBefore(status) => status,
+    let Some((status, _)) = move_to_done(context.folder, context.node, held, &work, outcome.status)? else {
+        return Ok(AttemptResult::LeaseLost);
     };
     held.clone().end();
     Ok(AttemptResult::Finished(status))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moved {
-    Done,
-    /// An outcome with this status was published before.
-    DoneBefore(OutcomeStatus),
-    /// Another worker has moved it away because the lease had expired.
-    LeaseLost,
-}
-
-fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> Result<Moved> {
+/// Publishes a folder; the published status, and whether it is ours or was published before. `None` if another worker has
+/// moved the folder away because the lease had expired.
+fn move_to_done(
+    folder: &Folder,
+    node: &str,
+    held: &HeldClaim,
+    work: &Path,
+    ours: OutcomeStatus,
+) -> Result<Option<(OutcomeStatus, bool)>> {
     let all = folder.tasks(State::Done, node);
     let done = all.join(&held.name);
     make_folder(&all)?;
     match fs::rename(work, &done) {
-        Ok(()) => Ok(Moved::Done),
+        Ok(()) => Ok(Some((ours, true))),
         Err(error) => match read::<Outcome>(&done.join(OUTCOME)) {
             // Over NFS the reply to a successful rename can get lost; or another worker has published before.
             Ok(there) => {
                 let _ = fs::remove_dir_all(work);
-                Ok(Moved::DoneBefore(there.status))
+                Ok(Some((there.status, false)))
             }
-            Err(_) if error.kind() == io::ErrorKind::NotFound && !work.exists() => Ok(Moved::LeaseLost),
+            Err(_) if error.kind() == io::ErrorKind::NotFound && !work.exists() => Ok(None),
             Err(_) => Err(Error::Write(done, error)),
         },
     }
@@ -67,11 +64,10 @@ fn move_to_done(folder: &Folder, node: &str, held: &HeldClaim, work: &Path) -> R
 pub(crate) fn skip(folder: &Folder, node: &str, held: HeldClaim, why: &str) -> Result<bool> {
     let task = held.task()?;
     let work = folder.tasks(State::Work, node).join(held.seen().folder_name());
-    let status = OutcomeStatus::Skipped;
-    let tried = task.tried;
-    let skipped = Outcome { status, reason: Some(why.to_owned()), ..outcome(&task, &held.claim, tried) };
+    let reason = Some(why.to_owned());
+    let skipped = Outcome { status: OutcomeStatus::Skipped, reason, ..outcome(&task, &held.claim, task.tried) };
     write(&work.join(OUTCOME), &skipped)?;
-    let is_first = move_to_done(folder, node, &held, &work)? == Moved::Done;
+    let is_first = move_to_done(folder, node, &held, &work, skipped.status)?.is_some_and(|(_, ours)| ours);
     held.end();
     Ok(is_first)
 }

@@ -25,9 +25,7 @@ use crate::tasks::{finished, tried};
 
 /// Timeout for the processes of a killed worker to release its run.
 const LET_GO_SECONDS: f64 = 5.0;
-
 const SUITE: &str = "suite.toml";
-
 const RUN: &str = "run";
 
 /// Makes an attempt at a task of the suite. After an error the task has been returned, if possible.

@@ -72,14 +72,11 @@ pub(super) enum Action {
 
 /// The most jobs for busy nodes in the queue.
 const MOST_PINNED: usize = 2;
-
 /// How long a job of several nodes may wait, in seconds, when some of them are busy; schedulers take up to half a minute
 /// to start a job.
 const STALE_SECONDS: f64 = 60.0;
-
 /// The shortest time limit of a job, in seconds, with its start and end.
 const LEAST_JOB_SECONDS: f64 = 600.0;
-
 /// Time limit of a job as a multiple of its expected time.
 const LENIENCE: f64 = 1.3;
 

@@ -9,13 +9,10 @@ use crate::scheduler::job::{Availability, Job, JobTasks, Phase, Refusal, Schedul
 
 /// Jobs in a row without a finished task after which a node is given up.
 const FRUITLESS_JOBS: u32 = 3;
-
 /// Refused submissions in a row after which a node is given up, or the campaign if they were for several nodes.
 const REFUSALS: u32 = 10;
-
 /// The first pause after a refusal, in seconds; each further refusal in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;
-
 const LONGEST_PAUSE_SECONDS: f64 = 300.0;
 
 #[derive(Clone, Debug)]

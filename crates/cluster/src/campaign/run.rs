@@ -1,10 +1,6 @@
-//! A campaign: submits jobs for a plan's unfinished tasks and polls them, until every task is finished or nothing more can
-//! be done.
-//!
-//! [`super::decide`] decides; here is the loop that acts. It can be killed at any time, started again, and run twice at
-//! once: the remaining tasks are read from the plan's folder every time, and claims decide which worker does a task.
+//! A campaign: submits jobs for a plan's unfinished tasks until every task is finished or nothing more can be done. It can be
+//! killed at any time, started again, and run twice at once: the remaining tasks are read from the plan's folder every time.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -22,7 +18,7 @@ use crate::error::{Result, cannot_read};
 use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{Job, JobEnd, Phase, Scheduler, SchedulerState};
-use crate::tasks::{self, add, finished, lease, unfinished};
+use crate::tasks::{self, add, lease};
 
 /// What a campaign reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +128,6 @@ pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>
 /// Seconds between two polls: at first, and at most.
 const FIRST_INTERVAL_SECONDS: f64 = 5.0;
 const LONGEST_INTERVAL_SECONDS: f64 = 60.0;
-
 /// Growth of the time between two polls while nothing changes.
 const INTERVAL_GROWTH: f64 = 1.3;
 
@@ -347,7 +342,7 @@ impl Campaign<'_, '_> {
         if self.options.confirm && !std::mem::replace(&mut self.confirmed, true) {
             match (self.context.second_pass)(self.folder) {
                 Ok(tasks) => {
-                    let new = self.add(tasks)?;
+                    let new = add(self.folder, &tasks)?;
                     if new > 0 {
                         self.remark(format!("{new} tasks run again to confirm which nodes are slow"));
                     }
@@ -367,19 +362,6 @@ impl Campaign<'_, '_> {
             }
         }
         Ok(Next::End(CampaignEnd::AllFinished { without_result: self.without_result()? }))
-    }
-
-    /// Adds tasks to the plan, except those it has.
-    fn add(&self, mut tasks: Vec<Task>) -> Result<usize> {
-        let mut known = BTreeMap::new();
-        for node in tasks.iter().map(|task| &task.node) {
-            let mut names = finished(self.folder, node)?;
-            names.extend(unfinished(self.folder, node)?.0.into_keys());
-            known.insert(node.clone(), names);
-        }
-        tasks.retain(|task| !known[&task.node].contains(&task.name));
-        add(self.folder, &tasks)?;
-        Ok(tasks.len())
     }
 
     fn without_result(&self) -> Result<u64> {

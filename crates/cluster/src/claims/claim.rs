@@ -199,7 +199,7 @@ pub(crate) fn has_worker(folder: &Folder, node: &str, us: &Claim, lease: Duratio
 
 pub(crate) fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration) -> Result<HolderState> {
     let path = running.join(seen.file());
-    let time = || time_of(&path).map_err(|error| Error::Stat(path.clone(), error));
+    let time = || time_of(&path).map_err(cannot_read(&path));
     if seen.claimer(running).is_some_and(|who| has_died(&who, us)) {
         return Ok(if time()?.is_some() { HolderState::Dead } else { HolderState::Ended });
     }

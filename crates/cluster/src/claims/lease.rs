@@ -10,7 +10,6 @@ use super::claim::HeldClaim;
 
 /// Renewals per lease.
 const RENEWALS: f64 = 6.0;
-
 /// The share of a lease after which a claim that could not be renewed counts as lost.
 const SURE: f64 = 5.0 / RENEWALS;
 

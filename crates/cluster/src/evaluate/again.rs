@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, Standing, SuiteTask, Task, Work};
 
 use crate::folder::{Folder, OUTCOME, State, read};
-use crate::tasks::{finished, unfinished};
+use crate::tasks::finished;
 
 /// Healthy nodes per group that are measured again with the suspects.
 const CONTROLS: usize = 2;
 
 /// The tasks of a second pass: the areas in which each suspect was slow, for it and two healthy nodes of its group.
-/// Tasks that exist already are left out.
 pub fn second_pass(folder: &Folder, document: &ClusterDocument) -> Vec<Task> {
     let mut wanted: BTreeSet<(&str, &str)> = BTreeSet::new();
     for slow in document.slow.iter().filter(|slow| slow.standing == Standing::Suspect) {
@@ -46,11 +45,10 @@ fn controls<'a>(document: &'a ClusterDocument, group: Option<u32>, area: &str) -
     near.into_iter().map(|(_, node)| node).filter(|node| healthy(node)).take(CONTROLS).collect()
 }
 
-/// The task that measured an area of a node, for a second pass; `None` if it is missing, or the second exists already.
+/// The task that measured an area of a node, for a second pass; `None` if it is missing.
 fn again(folder: &Folder, node: &str, area: &str) -> Option<Task> {
     let done = folder.tasks(State::Done, node);
-    let finished = finished(folder, node).ok()?;
-    let first = finished.iter().find_map(|task| {
+    let first = finished(folder, node).ok()?.iter().find_map(|task| {
         let outcome: Outcome = read(&done.join(task).join(OUTCOME)).ok()?;
         let Work::Suite(suite) = &outcome.task.work else { return None };
         let holds = suite.areas.iter().any(|one| one == area) || suite.areas.is_empty();
@@ -58,9 +56,8 @@ fn again(folder: &Folder, node: &str, area: &str) -> Option<Task> {
     })?;
     let Work::Suite(suite) = &first.work else { return None };
     let name = format!("{area}.pass2");
-    let is_there = finished.contains(&name) || unfinished(folder, node).is_ok_and(|left| left.0.contains_key(&name));
     let areas = vec![area.to_owned()];
     let seconds = first.seconds / suite.areas.len().max(1) as f64;
     let work = Work::Suite(SuiteTask { areas, filter: suite.filter.clone() });
-    (!is_there).then(|| Task { node: node.to_owned(), name, pass: 2, seconds, tried: 0, work })
+    Some(Task { node: node.to_owned(), name, pass: 2, seconds, tried: 0, work })
 }

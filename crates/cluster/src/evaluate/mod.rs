@@ -1,7 +1,5 @@
-//! The results in a plan's folder, read from its files; [`verdict::fleet`] judges them.
-//!
-//! Documents are read one after the other: medians and a few conditions are kept. A file that cannot be read becomes a
-//! problem in the report. Nothing is remembered between two calls.
+//! The results in a plan's folder, read from its files; [`verdict::fleet`] judges them. A file that cannot be read becomes a
+//! problem in the report.
 
 mod again;
 

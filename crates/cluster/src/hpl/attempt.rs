@@ -30,10 +30,8 @@ use crate::scheduler::slurm::mpi_types;
 use crate::tasks::tried;
 
 const PRINTED: &str = "hpl.txt";
-
 /// The most bytes that are read of its output: one page for the result, the rest for messages of the processes.
 const MOST_PRINTED: u64 = 4 << 20;
-
 const TO_STDOUT: u32 = 6;
 
 /// Claims a task of this name and makes an attempt at it. After an error the task has been returned, if possible.

@@ -1,13 +1,10 @@
-//! Running HPL across the nodes of a plan, whose tasks belong to the first node.
-//!
-//! Each idle worker becomes ready for a last round after all rounds of pairs, by the same slot (`crate::network::slot`).
-//! When all nodes are ready the first node's worker calls them, waits until each has marked that it is idle, and starts
-//! HPL; the others do nothing until it has ended. So nothing else of the plan is measured at the same time.
+//! Running HPL across the nodes of a plan: in a last round (`crate::network::slot`) the first node's worker calls the others,
+//! waits until each has marked that it is idle, and starts HPL.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::cluster::{HplPlan, Task};
+use model::cluster::HplPlan;
 use sys::clock::monotonic_raw_seconds;
 
 use super::attempt::attempt_task;
@@ -18,14 +15,12 @@ use crate::error::Result;
 use crate::evaluate::standpoints;
 use crate::network::idle::{IdleEnd, IdleWorker};
 use crate::network::slot::{BEGIN_SECONDS, BEGUN, ENDED, NetworkSlot, ReadyNode, RoundCall};
-use crate::tasks::{add, finished, lease};
+use crate::tasks::{add, lease};
 
 /// The round that comes after all rounds of pairs.
 const ROUND: u32 = u32::MAX;
-
 /// A worker with less time left than this leaves, in seconds.
 const LEAST_SECONDS: f64 = 20.0;
-
 /// How often a waiting worker looks at the other nodes, among few nodes and among many.
 const LOOK: Duration = Duration::from_millis(250);
 const MOST_LOOK: Duration = Duration::from_secs(5);
@@ -179,11 +174,7 @@ impl Meeting<'_> {
     fn all_tasks(&self) -> Result<()> {
         let (folder, plan) = (self.worker.context.folder, self.worker.context.plan);
         let known = standpoints(folder, plan)?;
-        let left = unfinished(folder, self.leader)?;
-        let done = finished(folder, self.leader)?;
-        let new = tasks_of_groups(plan, self.hpl, &known).into_iter();
-        let new: Vec<Task> = new.filter(|task| !left.contains(&task.name) && !done.contains(&task.name)).collect();
-        add(folder, &new)?;
+        add(folder, &tasks_of_groups(plan, self.hpl, &known))?;
         return_lost_tasks(folder, plan, self.leader, self.worker.us, is_hpl)?;
         for name in unfinished(folder, self.leader)? {
             if self.worker.leaving(LEAST_SECONDS).is_some() {

@@ -7,7 +7,6 @@ use tools::hpl::{USUAL_PANEL, expected_seconds, grid};
 
 /// HPL's FAQ recommends 80 % of the memory for the matrix.
 const MEMORY_SHARE: f64 = 0.8;
-
 const ELEMENT_BYTES: f64 = 8.0;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -10,10 +10,8 @@ use crate::folder::Folder;
 use crate::tasks;
 
 const NAME: &str = "hpl";
-
 /// Expected seconds if the plan has no limit: a matrix that fills the memory takes hours.
 const UNBOUNDED_SECONDS: f64 = 4.0 * 3600.0;
-
 /// Overhead of a run in seconds: the nodes become ready, processes start on each.
 const AROUND_SECONDS: f64 = 30.0;
 

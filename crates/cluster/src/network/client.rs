@@ -2,7 +2,6 @@
 //! is the client whenever it has the network slot ([`super::slot`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, SystemTime};
 
@@ -24,30 +23,17 @@ use crate::tasks::lease;
 
 /// What is measured of a pair. The time budget is for networks so slow that one sample is all there is time for.
 const OPTIONS: &str = "--protocol tcp --mode stream,pingpong --threads 1 --repeat 5 --time-budget 60s";
-
 const MOST_SECONDS: f64 = 75.0;
-
 /// A worker with less time left than this, in seconds, measures no further pair.
 const LEAST_SECONDS: f64 = 3.0 * PAIR_SECONDS;
-
 /// Timeout of a round for its caller, in seconds.
 const ROUND_SECONDS: f64 = BEGIN_SECONDS + MOST_SECONDS;
-
 const SUITE: &str = "net";
-
 /// Seconds between two looks of a waiting worker for a call, among few nodes and among many. The pairs of a round start up
 /// to this far apart.
 const CALL_LOOK: (f64, f64) = (0.1, 1.0);
-
 /// With more nodes than this workers look less often, so that all together open a few thousand files a second.
 const FEW_NODES: f64 = 200.0;
-
-/// The program's arguments that measure a pair, without `--out` and `--quiet`.
-fn arguments(address: &str, key_file: &Path) -> Vec<String> {
-    let key_file = key_file.display().to_string();
-    let to = ["net", "--to", address, "--key-file", &key_file].into_iter();
-    to.chain(OPTIONS.split(' ')).map(str::to_owned).collect()
-}
 
 /// Starts this node's server and measures and serves pairs while there are other nodes to do it with. To be called by the
 /// thread that lives as long as the worker: child processes end with the thread that started them.
@@ -340,8 +326,10 @@ impl<'a> PairClient<'a> {
             let seen = now.and_then(|now| self.server_of(&pair.to, now));
             !seen.is_some_and(|seen| seen.record.claim.id == server.record.claim.id && reach(&seen, us).is_ok())
         };
+        let key_file = server.key.display().to_string();
+        let to = ["net", "--to", &address, "--key-file", &key_file].into_iter();
         let call = ProgramCall {
-            arguments: arguments(&address, &server.key),
+            arguments: to.chain(OPTIONS.split(' ')).map(str::to_owned).collect(),
             suite: SUITE.to_owned(),
             suite_text: None,
             most_seconds: MOST_SECONDS,
@@ -366,20 +354,5 @@ impl<'a> PairClient<'a> {
                 Some(address.clone())
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pair_is_measured_with_the_servers_address_and_key() {
-        let arguments = arguments("[fd00::2]:40000", Path::new("/plan/nodes/n2/door-0f.key"));
-        assert_eq!(
-            arguments.join(" "),
-            "net --to [fd00::2]:40000 --key-file /plan/nodes/n2/door-0f.key --protocol tcp --mode stream,pingpong \
-             --threads 1 --repeat 5 --time-budget 60s"
-        );
     }
 }

@@ -7,7 +7,6 @@ use super::rounds::{Ordered, rounds};
 
 /// Expected seconds of a pair: five samples of two benchmarks, each in a new worker process.
 pub(crate) const PAIR_SECONDS: f64 = 5.0;
-
 /// The most pairs that are measured alone, which take an hour and a half; whole rounds only.
 const MOST_ALONE: usize = 1024;
 
@@ -39,23 +38,20 @@ pub(crate) fn tasks(nodes: &[PlanNode], pairing: Pairing, seed: u64) -> Vec<Task
     for (number, round) in rounds.iter().enumerate() {
         for &(from, to) in round {
             let round = u32::try_from(number).unwrap_or(u32::MAX);
-            let task = |together| task(&nodes[from].name, &nodes[to].name, round, together);
+            let to = &nodes[to].name;
+            let task = |together| Task {
+                node: nodes[from].name.clone(),
+                name: name(to, together),
+                pass: 1,
+                seconds: PAIR_SECONDS,
+                tried: 0,
+                work: Work::Pair(PairTask { to: to.clone(), round, together }),
+            };
             tasks.extend((number < alone).then(|| task(false)));
             tasks.push(task(true));
         }
     }
     tasks
-}
-
-fn task(from: &str, to: &str, round: u32, together: bool) -> Task {
-    Task {
-        node: from.to_owned(),
-        name: name(to, together),
-        pass: 1,
-        seconds: PAIR_SECONDS,
-        tried: 0,
-        work: Work::Pair(PairTask { to: to.to_owned(), round, together }),
-    }
 }
 
 pub(super) fn name(to: &str, together: bool) -> String {

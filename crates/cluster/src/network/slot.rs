@@ -31,7 +31,6 @@ const KEEPER: &str = ".made";
 pub(crate) const BEGIN_SECONDS: f64 = 10.0;
 /// The most marks that are read to count the pairs measured at the same time; of more, an equally spaced part.
 const MOST_MARKS: usize = 128;
-
 pub(crate) const BEGUN: &str = "begun";
 pub(crate) const ENDED: &str = "ended";
 

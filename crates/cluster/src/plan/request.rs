@@ -18,7 +18,6 @@ use crate::network::pairs;
 
 /// Ten times the largest cluster that the paths are built for.
 const MOST_NODES: usize = 100_000;
-
 /// Seconds of an `assay run` outside its benchmarks: start, discovery, HTML report. Estimated for a debug build on a slow
 /// disk.
 const AROUND_SECONDS: f64 = 3.0;

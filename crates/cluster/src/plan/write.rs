@@ -13,11 +13,8 @@ use crate::folder::{self, Folder, NODE, State, make_folder};
 
 /// Where the program is in a plan's folder.
 pub(super) const PROGRAM: &str = "program/assay";
-
 const PROGRAM_FOLDER: &str = "program";
-
 const FOLDERS: &[&str] = &["running", "work", "done", "failed", "nodes", "jobs", "probe", "log"];
-
 /// Threads that write a new plan: on a shared file system each file costs a round trip to the server.
 const WRITERS: usize = 8;
 

@@ -22,7 +22,6 @@ use crate::folder::Folder;
 
 /// Timeout for workers to end their measurement and return their tasks.
 const GRACE_SECONDS: f64 = 15.0;
-
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Jobs that are child processes.

@@ -19,7 +19,6 @@ use crate::tasks::lease;
 
 /// ssh never prompts; a node that does not respond within 15 s is down; a connection dead for two minutes ends.
 const SSH_OPTIONS: &str = "-T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=30 -o ServerAliveCountMax=4";
-
 /// How long a worker on this host waits for other nodes: all workers are started at the same time, and another job does
 /// what is left.
 const LINGER: &str = "30s";

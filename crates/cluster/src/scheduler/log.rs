@@ -7,7 +7,6 @@ use crate::folder::Folder;
 
 /// Bytes at the end of a log in which the last line is searched: some hundred lines from as many nodes.
 const TAIL_BYTES: i64 = 32_768;
-
 /// Prefix of srun's own lines.
 const BY_SRUN: &str = "srun: ";
 

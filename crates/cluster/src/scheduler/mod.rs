@@ -1,7 +1,5 @@
-//! What starts workers: Slurm, an allocation of Slurm, ssh, or this host.
-//!
-//! A scheduler starts workers and reports the state of nodes and of our jobs. Claims in the plan's folder decide which
-//! worker does which task; the campaign decides when to submit which job ([`crate::campaign`]).
+//! What starts workers: Slurm, an allocation of Slurm, ssh, or this host. Claims in the plan's folder decide which worker does
+//! which task; the campaign decides when to submit which job ([`crate::campaign`]).
 
 mod children;
 pub mod command;

@@ -1,7 +1,5 @@
-//! Parsers of what Slurm's commands print. Pure.
-//!
-//! Formats are from the manual pages of Slurm 20.11 to 25.05; `recorded/` has output of a real one. A line of another
-//! format is skipped as a remark; an output without any good line is an error.
+//! Parsers of what Slurm's commands print, by the manual pages of Slurm 20.11 to 25.05; `recorded/` has output of a real one. A
+//! line of another format is skipped as a remark; an output without any good line is an error. Pure.
 
 use super::error::SchedulerError;
 use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
@@ -54,10 +52,8 @@ fn availability(state: &str, reason: &str) -> Availability {
 
 /// The format of `squeue` for [`queue`], with `-r`: a line for each task of an array, as limits count them.
 pub(super) const QUEUE: &str = "%i|%t|%r";
-
 /// Compact states of jobs that have ended but are still shown: `squeue(1)`, "JOB STATE CODES".
 const OVER: &[&str] = &["BF", "CA", "CD", "DL", "F", "NF", "OOM", "PR", "RV", "TO"];
-
 const WAITING: &[&str] = &["PD", "RD", "RF", "RH", "RQ"];
 
 pub(super) fn queue(text: &str) -> Result<Vec<Queued>, SchedulerError> {

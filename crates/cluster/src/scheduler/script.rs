@@ -5,7 +5,6 @@ use super::words::{command_line, quoted};
 
 /// The search path of a worker, so that the user's set-up does not change results.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /// Seconds before its time limit at which a job gets a signal: a worker ends its measurement and returns its task within
 /// seconds, and Slurm may be a minute late or early.
 const SIGNAL_BEFORE_SECONDS: u64 = 120;
@@ -168,12 +167,8 @@ mod tests {
         ];
         assert_eq!(options, expected);
         assert!(script.starts_with("#!/bin/sh\n#SBATCH"), "{script}");
-    }
-
-    #[test]
-    fn a_short_job_gets_its_signal_after_its_start() {
-        let script = batch(&settings(), &job(&["n1"], 60.0));
-        assert!(script.contains("--time=1\n") && script.contains("B:USR1@15\n"), "{script}");
+        let short = batch(&settings(), &job(&["n1"], 60.0));
+        assert!(short.contains("--time=1\n") && short.contains("B:USR1@15\n"), "after its start: {short}");
     }
 
     /// With an `srun` that runs its command on this host, and a worker that prints its arguments and environment.

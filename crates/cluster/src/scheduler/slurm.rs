@@ -190,14 +190,12 @@ impl Scheduler for Slurm {
 
 /// A selection of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say which")]
 pub enum NodeSelection {
     /// By an expression such as `n[1-4],gpu7`.
     Expression(String),
-    /// All of a partition.
     Partition(String),
-    /// All.
     All,
-    /// All idle ones.
     Idle,
 }
 
