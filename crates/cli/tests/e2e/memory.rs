@@ -10,9 +10,8 @@ const STREAMS: &str = "read,write,write_nt,copy,copy_nt,update,scale,scale_nt,ad
                        mix_1_1,rep_movsb,memcpy,byte_loop";
 
 #[test]
-fn every_stream_with_every_instruction_set_verifies() {
-    let arguments = format!("memory --op {STREAMS} --isa all --working-set 3MiB --threads 2 --verify");
-    let document = verified(&arguments);
+fn every_stream_verifies() {
+    let document = verified(&format!("memory --op {STREAMS} --working-set 3MiB --threads 2 --verify"));
     for op in STREAMS.split(',') {
         let of = |row: &&Value| row["params"]["op"] == op;
         assert!(rows(&document).iter().filter(of).count() >= 1, "{op}: {:#?}", ids(&document));
@@ -21,8 +20,8 @@ fn every_stream_with_every_instruction_set_verifies() {
 
 #[test]
 fn working_sets_of_every_cache_verify() {
-    let document = verified("memory --op read,copy,triad --working-set 4KiB,6KiB,40KiB,1MiB,3MiB --threads 1 --verify");
-    assert!(rows(&document).len() >= 15, "{:#?}", ids(&document));
+    let document = verified("memory --op copy,triad --working-set 6KiB,1MiB,3MiB --threads 1 --verify");
+    assert!(rows(&document).len() >= 6, "{:#?}", ids(&document));
     let document = verified("memory --pattern chase --working-set 4KiB,1MiB --pages 4KiB,2MiB --threads 1 --verify");
     assert!(rows(&document).len() >= 4, "{:#?}", ids(&document));
 }
@@ -80,9 +79,9 @@ fn rows_say_how_far_apart_their_threads_were_and_what_they_rest_on() {
 
 #[test]
 fn chains_and_groups_verify() {
-    let document = verified("memory --pattern chase --chains 1,2,3,8,15,16,32 --working-set 4MiB --threads 2 --verify");
+    let document = verified("memory --pattern chase --chains 1,3,32 --working-set 4MiB --threads 2 --verify");
     let chains = |row: &Value| row["params"]["chains"].as_u64().unwrap();
-    for count in [1, 2, 3, 8, 15, 16, 32] {
+    for count in [1, 3, 32] {
         assert!(rows(&document).iter().any(|row| chains(row) == count), "{count}: {:#?}", ids(&document));
     }
     // One chain has a latency, several have a rate.
@@ -98,8 +97,8 @@ fn a_chase_under_load_has_a_latency_and_the_load_it_stood_under() {
     if allowed_cpus().len() < 2 {
         return skip("latency under load", "there is one CPU");
     }
-    let document = verified("memory --filter memory/chase-load/2MiB/with-read-p*/t2 --threads 2 --repeat 2");
-    assert!(rows(&document).len() >= 4, "{:#?}", ids(&document));
+    let document = verified("memory --filter memory/chase-load/2MiB/with-read-p0/t2 --threads 2 --repeat 2");
+    assert_eq!(rows(&document).len(), 1, "{:#?}", ids(&document));
     for row in rows(&document) {
         assert_eq!(text(&list(row, "metrics")[0], "name"), "latency");
         assert!(number(&metric(row, "throughput")["summary"], "median") > 0.0, "{row:#}");
