@@ -3,7 +3,6 @@
 use stats::random::Random;
 
 /// Poisson arrivals: random moments whose gaps are exponential and independent.
-#[derive(Debug)]
 pub(crate) struct Moments {
     random: Random,
     gap: f64,

@@ -71,7 +71,7 @@ impl ServerSession {
         let token = Token::parse(&admitted.token).ok_or_else(odd)?;
         let Admitted { path, machine, .. } = admitted;
         let peer = Peer {
-            name: target.host().to_owned(),
+            name: target.host.clone(),
             address: address.to_string(),
             version: tame(&welcome.program),
             interface: path.interface,

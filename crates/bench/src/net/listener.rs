@@ -27,7 +27,6 @@ const STEPPING_BACK: Duration = Duration::from_secs(1);
 /// Further attempts to find a port that is free for both TCP and UDP.
 const MORE_TRIES: u32 = 15;
 
-#[derive(Debug)]
 pub(crate) struct Listener {
     tcp: TcpListener,
     pub(crate) datagrams: UdpSocket,
@@ -38,7 +37,7 @@ pub(crate) struct Listener {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Helping {
     helpers: usize,
     /// [`Listener::receive`] has stepped back for them.
@@ -174,7 +173,6 @@ fn reachable(listening: SocketAddr) -> SocketAddr {
 }
 
 /// Accepts connections concurrently with [`Listener::receive`] for a process run.
-#[derive(Debug)]
 pub(crate) struct Helper<'a> {
     listener: &'a Listener,
     token: Token,
@@ -272,7 +270,6 @@ impl Drop for Counted<'_> {
     }
 }
 
-#[derive(Debug)]
 struct PartialPreface {
     bytes: [u8; PREFACE_BYTES],
     filled: usize,
@@ -314,13 +311,12 @@ fn read_preface(stream: &TcpStream, mut begun: PartialPreface) -> Option<Preface
     begun.preface()
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct DataConnections {
     expected: Mutex<BTreeMap<Token, Sender<(Preface, TcpStream)>>>,
 }
 
 /// The data connections of a process run; closed when dropped.
-#[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     connections: &'a DataConnections,
     token: Token,
@@ -442,6 +438,6 @@ mod tests {
     fn a_port_is_taken_once_and_is_udps_too() {
         let listener = Listener::open(at_home()).unwrap();
         assert_eq!(listener.datagrams.local_addr().unwrap(), listener.address);
-        assert_eq!(Listener::open(listener.address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(Listener::open(listener.address).err().unwrap().kind(), io::ErrorKind::AddrInUse);
     }
 }

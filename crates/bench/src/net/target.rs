@@ -13,7 +13,8 @@ const MOST_NAME_BYTES: usize = 255;
 /// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    host: String,
+    /// The host as written.
+    pub host: String,
     port: u16,
 }
 
@@ -29,11 +30,6 @@ impl Target {
             return Err(format!("'{LOOPBACK}' measures within this machine; omit --to, or give an address"));
         }
         Ok(Self { host, port })
-    }
-
-    /// The host as written.
-    pub fn host(&self) -> &str {
-        &self.host
     }
 
     pub(super) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
@@ -111,7 +107,7 @@ mod tests {
             ("[fe80::1%eth0]:5300", "fe80::1%eth0", 5300, "[fe80::1%eth0]:5300"),
         ] {
             let target = Target::parse(text).unwrap();
-            assert_eq!((target.host(), target.port), (host, port), "{text}");
+            assert_eq!((target.host.as_str(), target.port), (host, port), "{text}");
             assert_eq!(target.to_string(), shown);
         }
     }

@@ -20,7 +20,6 @@ const LEFT_OVER: f64 = 0.05;
 const FILL_BYTES: usize = 1 << 20;
 
 /// Requests that the lanes of a thread may still begin in a window.
-#[derive(Debug)]
 pub(super) struct Allowance(AtomicU64);
 
 const UNLIMITED: u64 = u64::MAX;

@@ -6,7 +6,6 @@ const COUNTERS_PER_REQUEST: usize = 16;
 /// Programming", vol. 3, 6.4).
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
-#[derive(Debug)]
 pub(super) struct Claims {
     counters: Box<[u16]>,
     shift: u32,

@@ -134,18 +134,4 @@ mod tests {
             assert!(team.check(0).is_ok(), "{element}");
         }
     }
-
-    #[test]
-    fn what_it_solves_wrong_is_found() {
-        let (mut system, mut solve) = solution(100, 1);
-        system.fill();
-        system.matrix[3 * system.lda + 7] += 1e-3;
-        solve(&mut system).unwrap();
-        assert!(system.check().unwrap_err().contains("the solution is wrong"));
-        system.fill();
-        let (lda, n) = (system.lda, system.n);
-        system.matrix[lda * (n - 1)..][..n].fill(0.0);
-        solve(&mut system).unwrap();
-        assert!(system.check().unwrap_err().contains("singular: column 99"));
-    }
 }

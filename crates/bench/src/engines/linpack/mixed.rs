@@ -38,10 +38,8 @@ pub(super) struct LuMixed {
 impl LuMixed {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
         let Parts { tile, blocking, crew, n, lda } = Parts::<f32>::new(task, params)?;
-        let isa = || params.isa.map_or("any kernel", |isa| isa.name());
-        let of_wide = LinpackParams { isa: params.isa.map(solver::with_factors), ..params.clone() };
-        let wide = bound_tile::<f64>(&of_wide)
-            .ok_or_else(|| Trouble::Unavailable(format!("this machine has no kernel of fp64 with {}", isa())))?;
+        let isa = params.isa.map(solver::with_factors);
+        let wide = bound_tile::<f64>(&LinpackParams { isa, element: Element::Fp64, ..params.clone() })?;
         let is_dominant = params.matrix() == Some(LinpackMatrix::DiagonallyDominant);
         let diagonal = if is_dominant { Diagonal::Dominant } else { Diagonal::Drawn };
         let problem = Problem { n, lda, seed: task.seed, diagonal, tile, blocking };

@@ -79,12 +79,7 @@ pub(super) struct Parts<T: 'static> {
 
 impl<T: Real> Parts<T> {
     pub(super) fn new(task: &Task, params: &LinpackParams) -> Result<Self, Trouble> {
-        let lacking = || {
-            let isa = params.isa.map_or("any kernel", |isa| isa.name());
-            let (op, element) = (params.op, params.element);
-            Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {op} of {element}"))
-        };
-        let tile = bound_tile::<T>(params).ok_or_else(lacking)?;
+        let tile = bound_tile::<T>(params)?;
         let machine = machine::discover(&machine::Sysroot::host());
         let blocking = solver::blocking(params, tile.tile(), solver::caches(&machine, &task.cpus));
         let crew = Crew::new(task.cpus.len(), std::thread::yield_now);
@@ -92,8 +87,12 @@ impl<T: Real> Parts<T> {
     }
 }
 
-pub(super) fn bound_tile<T: Real>(params: &LinpackParams) -> Option<BoundTile<T>> {
-    dense::find::<T>(params.isa?, &Features::detect())
+pub(super) fn bound_tile<T: Real>(params: &LinpackParams) -> Result<BoundTile<T>, Trouble> {
+    params.isa.and_then(|isa| dense::find::<T>(isa, &Features::detect())).ok_or_else(|| {
+        let isa = params.isa.map_or("any kernel", |isa| isa.name());
+        let (op, element) = (params.op, params.element);
+        Trouble::Unavailable(format!("this CPU, or the operating system, lacks {isa} for {op} of {element}"))
+    })
 }
 
 pub(super) fn unfit(unfit: Unfit) -> Trouble {

@@ -50,7 +50,6 @@ pub(super) fn protocols(params: &NetParams) -> Vec<Protocol> {
     ways(params).iter().map(of).collect()
 }
 
-#[derive(Debug)]
 pub(super) enum DataEnd {
     Tcp(TcpStream),
     /// A socket that receives datagrams from its peer alone.

@@ -25,12 +25,11 @@ use crate::net::preface::{Preface, Purpose, Token};
 
 /// A server that has closed a data connection has this long to say why.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// A server that runs answers a question within this time: it waits up to 3 s for datagrams in flight.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(4);
+/// A server that runs answers a question within this share of the silence: it waits up to 3 s for datagrams in flight.
+const ANSWERS_WITHIN: f64 = 0.8;
 /// Every path takes packets of this size, which every host has to accept (RFC 791, 3.1).
 const SHORT_PACKET_BYTES: u32 = 576;
 
-#[derive(Debug)]
 pub(super) struct Session {
     control: Mutex<Control>,
     pub(super) opened: Opened,
@@ -50,7 +49,6 @@ pub(super) struct Session {
     senders: Mutex<Vec<Option<TcpSent>>>,
 }
 
-#[derive(Debug)]
 struct Control {
     stream: TcpStream,
     announced: u32,
@@ -211,7 +209,9 @@ impl Session {
         let said = match hear(&control.stream, LAST_WORDS) {
             Ok(reply @ RunReply::Refused { .. }) => odd(reply),
             _ => match failure {
-                Failure::Connection(error) if is_late(error) && answers(&control) => vanished(&control.stream, longest),
+                Failure::Connection(error) if is_late(error) && answers(&control, self.silence) => {
+                    vanished(&control.stream, longest)
+                }
                 failure => self.words(failure),
             },
         };
@@ -310,10 +310,10 @@ fn ask(control: &Control, number: u32, sent_bytes: Vec<u64>, silence: Duration) 
     }
 }
 
-fn answers(control: &Control) -> bool {
+fn answers(control: &Control, silence: Duration) -> bool {
     let asked = Asked { number: control.announced, sent_bytes: vec![0; control.threads] };
     frames::write(&control.stream, &RunRequest::Count(asked)).is_ok()
-        && matches!(hear(&control.stream, ANSWERS_WITHIN), Ok(RunReply::Counted(_)))
+        && matches!(hear(&control.stream, silence.mul_f64(ANSWERS_WITHIN)), Ok(RunReply::Counted(_)))
 }
 
 fn vanished(control: &TcpStream, longest: u32) -> String {

@@ -67,7 +67,7 @@ fn measure(
     let declared = Declared::parse(&options.declare)?;
     let machine = machine::discover(&Sysroot::host());
     let time_budget = time_budget(&suite, options);
-    let peer = server.map(|(target, _)| target.host().to_owned());
+    let peer = server.map(|(target, _)| target.host.clone());
     let request = Request { peer, ..request(suite, choices, options, &machine)? };
     let places = places(&options.tool)?;
     let plan = plan(&request, &machine).map_err(|error| error.to_string())?;

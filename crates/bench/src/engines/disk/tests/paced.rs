@@ -18,8 +18,8 @@ fn at_half(op: DiskOp, depth: u32, engine: DiskEngine, held: &Held) -> DiskFlow 
 #[test]
 fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
     crate::tests::in_parallel(direct_engines(&laid_out(MIB)), |engine| {
-        let held = laid_out(4 * MIB);
-        for (op, depth) in [(DiskOp::Read, 1), (DiskOp::Read, 8), (DiskOp::Write, 4), (DiskOp::Mixed, 4)] {
+        let held = laid_out(MIB);
+        for (op, depth) in [(DiskOp::Read, 8), (DiskOp::Write, 1), (DiskOp::Mixed, 4)] {
             let mut flow = at_half(op, depth, engine, &held);
             let (tally, window) = run(&mut flow, 100).unwrap();
             flow.verify().unwrap();
@@ -43,7 +43,7 @@ fn half_the_rate_is_due_and_all_of_it_is_counted_and_checked() {
 
 #[test]
 fn what_was_changed_behind_its_back_is_found_at_a_load_too() {
-    let held = laid_out(4 * MIB);
+    let held = laid_out(MIB);
     for engine in direct_engines(&held) {
         let mut flow = at_half(DiskOp::Read, 4, engine, &held);
         spoil(&held, |_| vec![0; 4096]);

@@ -49,7 +49,6 @@ const fn first_line(thread: usize, array: usize) -> usize {
     (thread % STAGGERED_THREADS * STAGGERS_PER_THREAD + array) * STAGGER_LINES
 }
 
-#[derive(Debug)]
 enum Worker {
     Loop(BoundMemory),
     Library,

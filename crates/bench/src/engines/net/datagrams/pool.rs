@@ -22,14 +22,12 @@ fn did_not_come(patience: Duration) -> String {
 }
 
 /// `S` is what the threads add up, and `R` what the last one to arrive makes of it.
-#[derive(Debug)]
 pub(crate) struct Pool<S = Share, R = (Share, u64)> {
     state: Mutex<State<S, R>>,
     met: Condvar,
     patience: Duration,
 }
 
-#[derive(Debug)]
 struct State<S, R> {
     rounds: u64,
     waiting: usize,
