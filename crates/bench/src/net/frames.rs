@@ -1,6 +1,5 @@
 //! Frames of a control connection: a length in four big-endian bytes, then JSON. Length and time are bounded.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -14,29 +13,20 @@ use sys::clock::monotonic_raw_seconds;
 /// Maximum length. The longest message, a machine's facts, takes about 20 kB.
 pub(crate) const MOST_FRAME_BYTES: usize = 256 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NoFrame {
-    /// Closed between two frames.
+    #[error("it closed the connection")]
     Ended,
-    /// Closed within a frame.
+    #[error("it closed the connection in the middle of a message")]
     Half,
+    #[error("it did not answer in time")]
     Late,
+    #[error("it announced a message of {0} bytes, which is too long")]
     TooLong(u32),
+    #[error("it sent an invalid message: {0}")]
     Garbage(String),
+    #[error(transparent)]
     Failed(io::Error),
-}
-
-impl fmt::Display for NoFrame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ended => f.write_str("it closed the connection"),
-            Self::Half => f.write_str("it closed the connection in the middle of a message"),
-            Self::Late => f.write_str("it did not answer in time"),
-            Self::TooLong(bytes) => write!(f, "it announced a message of {bytes} bytes, which is too long"),
-            Self::Garbage(why) => write!(f, "it sent an invalid message: {why}"),
-            Self::Failed(error) => error.fmt(f),
-        }
-    }
 }
 
 /// Sends a message; the connection's write timeout applies.

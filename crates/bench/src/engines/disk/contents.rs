@@ -3,7 +3,6 @@
 //! of a page (or each, where blocks are smaller) has a stamp: offset, process run, lane and count of the write. Blocks that are
 //! no whole sectors have a file of words, or of bytes, which follow from the seed, the offset and the process run.
 
-use std::fmt;
 use std::ops::Range;
 
 use model::wire::{Grain, HeldFile};
@@ -41,44 +40,34 @@ pub(super) struct Origin {
     pub(super) count: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at} of the test file {what}")]
 pub(super) struct Wrong {
     at: u64,
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum What {
+    #[error("there are zeros instead of what was written")]
     Zeros,
+    #[error("there are data that this run has not written")]
     Foreign,
+    #[error("there is what belongs at byte {belongs_at}")]
     Elsewhere { belongs_at: u64 },
+    #[error("word {word} of the sector is {found:#x} instead of {expected:#x}")]
     Damaged { word: usize, expected: u64, found: u64 },
+    #[error("there is a page made of two")]
     Mixed,
+    #[error(
+        "the last write is missing: there is block {} of lane {} of process run {}",
+        origin.count, origin.lane, origin.run
+    )]
     Stale { origin: Origin },
+    #[error("the last write is missing: there is a word of process run {run}")]
     StaleWord { run: u32 },
+    #[error("the last write is missing: there is a byte of another process run")]
     StaleByte,
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {} of the test file ", self.at)?;
-        match self.what {
-            What::Zeros => write!(f, "there are zeros instead of what was written"),
-            What::Foreign => write!(f, "there are data that this run has not written"),
-            What::Elsewhere { belongs_at } => write!(f, "there is what belongs at byte {belongs_at}"),
-            What::Damaged { word, expected, found } => {
-                write!(f, "word {word} of the sector is {found:#x} instead of {expected:#x}")
-            }
-            What::Mixed => write!(f, "there is a page made of two"),
-            What::StaleWord { run } => {
-                write!(f, "the last write is missing: there is a word of process run {run}")
-            }
-            What::StaleByte => write!(f, "the last write is missing: there is a byte of another process run"),
-            What::Stale { origin: Origin { run, lane, count } } => {
-                write!(f, "the last write is missing: there is block {count} of lane {lane} of process run {run}")
-            }
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,6 @@ const NEARLY_ALL_WRITTEN_BYTES: u64 = 8 << 30;
 const WINDOWS_TO_COME: u64 = 2;
 /// Fewer times the bytes in flight are too few for a window.
 const LEAST_ROUNDS: u64 = 8;
-
 const SEQUENTIAL: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Requests, FlowMetric::Latency];
 const RANDOM: &[FlowMetric] = &[FlowMetric::Requests, FlowMetric::Bytes, FlowMetric::Latency];
 

@@ -234,26 +234,6 @@ fn lanes_of_blocking_requests_keep_their_threads_and_cost_no_page_faults_in_a_wi
 }
 
 #[test]
-fn threads_share_the_file_and_find_only_their_own_writes() {
-    let held = laid_out(MIB);
-    for engine in [DiskEngine::IoUring, DiskEngine::Sync] {
-        for pattern in [DiskPattern::Sequential, DiskPattern::Random] {
-            let params = DiskParams { threads: 2, size: MIB, ..params(pattern, DiskOp::Write, 4096, 4, engine) };
-            let task = task(&params, &held, 7);
-            let flows = (0..2).map(|thread| DiskFlow::open(&params, &held.held, &task, thread).unwrap());
-            // A queue belongs to the thread that opened it: one after the other here, together in a worker.
-            let mut flows: Vec<DiskFlow> = flows.collect();
-            for _ in 0..3 {
-                for flow in &mut flows {
-                    run(flow, 20).unwrap();
-                }
-                flows.iter_mut().try_for_each(|flow| flow.verify().map(drop)).unwrap();
-            }
-        }
-    }
-}
-
-#[test]
 fn without_a_device_the_loop_counts_and_checks_the_same_and_leaves_the_file_alone() {
     let held = held(MIB);
     held.file.set_len(MIB).unwrap();

@@ -1,9 +1,7 @@
-//! Accesses to the blocks of a working set, in order or at random, and increments of single words at random. A pass accesses
-//! each block once. Below [`LEAST_LISTED_BYTES`] the loop generates the random order itself, at a cost that is measured; the
-//! order of longer blocks is drawn beforehand. Copies draw source and target independently.
-//!
-//! Results are checked exactly: reads by a sum that the order predicts; writes by some blocks that were spoilt beforehand,
-//! near ones more densely, which must hold the right data if they were accessed and not otherwise.
+//! Accesses to the blocks of a working set, in order or at random, and increments of single words at random. Below
+//! [`LEAST_LISTED_BYTES`] the loop generates the random order itself, at a cost that is measured; the order of longer blocks is
+//! drawn beforehand. Reads are checked by a sum that the order predicts; writes by some blocks that were spoilt beforehand, near
+//! ones more densely, which must hold the right data if they were accessed and not otherwise.
 
 use std::ops::Range;
 

@@ -13,12 +13,10 @@ use super::super::{Flow, FlowMetric, FlowProfile, Opened, Tally, Trouble, Verifi
 
 /// Round trips on one line between two time stamps: tens of microseconds.
 const TOGETHER: u32 = 256;
-
 const LINES: usize = 2 * LINES_OF_EACH;
 /// How long after the end of a window the other side may be silent: longer than a busy machine delays a thread.
 const PATIENCE_SECONDS: f64 = 5.0;
 const LEAD_MICROSECONDS: u32 = 2_000;
-
 const METRICS: &[FlowMetric] = &[FlowMetric::LatencyOf(TOGETHER)];
 
 pub(super) fn open(task: &Task, thread: usize) -> Result<Opened, Trouble> {

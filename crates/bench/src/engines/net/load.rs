@@ -1,7 +1,5 @@
-//! Latency under load: round trips alongside streams that take all of the path's rate, and over the idle path before.
-//!
-//! The round trips are an open loop: probes fall due as Poisson arrivals, and each one's time runs from the moment it was due.
-//! A closed loop would ask seldom just where the path is slow ("coordinated omission").
+//! Latency under load: round trips alongside streams that take all of the path's rate, and over the idle path before. Probes
+//! fall due as Poisson arrivals, and each one's time runs from then: a closed loop would ask seldom just where the path is slow.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -332,7 +332,6 @@ fn vanished(control: &TcpStream, longest: u32) -> String {
 
 /// `MSG_PEEK | MSG_DONTWAIT` (`bits/socket.h`): flags of `recv(2)`.
 pub(super) const PEEK_NOW: i32 = 0x02 | 0x40;
-
 const CLOSED: &str = "it closed its connections";
 
 pub(super) fn gone(why: &str) -> String {

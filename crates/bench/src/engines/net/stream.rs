@@ -1,9 +1,6 @@
-//! A stream over TCP: one end sends as fast as it can, the other receives and counts. The kernel adapts the socket buffers;
-//! sends and receives have the benchmark's block size, as iperf3's have. Every receive is checked at both of its ends, and
-//! after each window a MiB of the stream byte by byte.
-//!
-//! When work is done in full, a stream from the client is silent until the window has begun at the server, so that every byte
-//! counts. To the client, what is in flight when the window begins is received first, and then the share of bytes.
+//! A stream over TCP: one end sends as fast as it can, in blocks as iperf3 does; the other receives and counts. Every receive is
+//! checked at both of its ends, and after each window a MiB of the stream byte by byte. When work is done in full, a stream from
+//! the client is silent until the window has begun at the server; to the client, what is in flight is received first.
 
 use std::io;
 use std::net::TcpStream;

@@ -9,7 +9,6 @@ use model::io::DiskCache;
 const LARGE_BLOCK_BYTES: u64 = 64 << 10;
 /// Readahead of the kernel unless set otherwise (`VM_READAHEAD_PAGES` of linux/mm.h).
 const READ_AHEAD_BYTES: f64 = 131_072.0;
-
 const PAGE_BYTES: f64 = 4096.0;
 /// Least number of times that the queue is emptied in a process run: after a slice of warm-up, and after a window.
 const EMPTIED: f64 = 2.0;

@@ -98,10 +98,8 @@ fn place(sequence: u64) -> (usize, u64) {
 }
 
 /// Interarrival jitter (RFC 3550, 6.4.1): a running mean, with a weight of 1/16, of how much the distance of adjacent datagrams
-/// changes from sender to receiver.
-///
-/// Datagrams that are sent together have the time of the first, so only datagrams that begin a batch count. Of
-/// those that the kernel coalesces, only the first has a time of arrival. After a gap it starts again.
+/// changes from sender to receiver. Only datagrams that begin a batch count, because those that are sent or coalesced together
+/// have the time of the first. After a gap it starts again.
 #[derive(Default)]
 pub(super) struct Jitter {
     last: Option<Header>,

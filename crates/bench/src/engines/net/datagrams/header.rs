@@ -1,8 +1,6 @@
-//! The header of each datagram, and the check of the data behind it.
-//!
-//! 24 bytes, little-endian: a tag of 8, the sequence number in 8, and in 8 more the number of the window that it was sent
-//! in (24 bits, 0 outside of any) with the sender's time in nanoseconds (40 bits). The tag follows from the flow's key and
-//! the other 16 bytes, so that a changed header belongs to no flow.
+//! The header of each datagram, and the check of the data behind it: a tag, the sequence number, and the number of the window
+//! that it was sent in (24 bits, 0 outside of any) with the sender's time in nanoseconds (40 bits), each in 8 little-endian
+//! bytes. The tag follows from the flow's key and the other 16 bytes, so that a changed header belongs to no flow.
 
 use sys::pages::Pages;
 
@@ -11,7 +9,6 @@ use super::super::link::content::Content;
 const HEADER_BYTES: usize = 24;
 /// Bits of the time: 2^40 ns are 18 minutes, and only differences of adjacent datagrams matter.
 const TIME_BITS: u32 = 40;
-
 const MOST_WINDOW: u64 = (1 << (64 - TIME_BITS)) - 1;
 const CHECKED_BYTES: usize = 64;
 

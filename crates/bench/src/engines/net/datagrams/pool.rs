@@ -120,16 +120,6 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_thread_that_failed() {
-        let (pool, timer) = (Pool::new(PATIENCE), Timer::system());
-        thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.meet(2, Share::default(), &timer));
-            pool.leave();
-            assert!(waiting.join().unwrap().unwrap_err().contains("another thread failed"));
-        });
-    }
-
-    #[test]
     fn one_that_never_comes_is_waited_for_no_longer_than_a_launch() {
         let (pool, timer) = (Pool::new(Duration::from_millis(20)), Timer::system());
         let first = pool.meet(2, Share::default(), &timer).unwrap_err();

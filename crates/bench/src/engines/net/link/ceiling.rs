@@ -18,13 +18,11 @@ const LEAST_BLOCK_BYTES: usize = 64 << 10;
 const RINGS: [usize; 2] = [4, 16];
 /// Before the window of a ring: its pages are touched, and all threads run.
 const LEAD_SECONDS: f64 = 0.01;
-
 const WINDOW_SECONDS: f64 = 0.02;
 /// Fewer blocks in a window show other processes on the CPUs, and a longer window is tried.
 const LEAST_BLOCKS: u64 = 32;
 /// The longest window is this many times as long, and counts whatever it holds.
 const MOST_STRETCH: f64 = 32.0;
-
 const MOST_RING_BYTES: usize = 512 << 20;
 /// Polls without yielding the CPU, which the two threads may share where there are more threads than CPUs.
 const LOOKS: u32 = 16;
