@@ -107,13 +107,8 @@ pub(crate) struct Limits {
 impl Limits {
     /// Limits of an end that serves its own run.
     pub(crate) const fn none() -> Self {
-        const MOST_SECONDS: f64 = 86_400.0;
-        Self {
-            most_seconds: MOST_SECONDS,
-            most_flows: u32::MAX,
-            most_block_bytes: u64::MAX,
-            udp_bytes_per_second: None,
-        }
+        let most_seconds = 86_400.0;
+        Self { most_seconds, most_flows: u32::MAX, most_block_bytes: u64::MAX, udp_bytes_per_second: None }
     }
 }
 

@@ -23,6 +23,8 @@ const KIND_SHIFT: u32 = 40;
 /// The word of an offset is combined with the process run times this: any odd number with ones all over will do (of
 /// `SplitMix64`, Steele, Lea & Flood, OOPSLA 2014).
 const LAUNCH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The inverse of this factor, modulo 2^64.
+const LAUNCH_INVERSE: u64 = 0xf1de_83e1_9937_733d;
 /// Bits of the process run, in words and stamps; the other bits of a word reveal faults.
 const LAUNCH_BITS: u32 = 24;
 /// Bits of the process run in each byte of a file of bytes; the other bits reveal faults.
@@ -135,7 +137,10 @@ impl Contents {
                 }
                 return;
             }
-            Grain::Bytes => return self.write_bytes(block, offset, mark(origin.run)),
+            Grain::Bytes => {
+                let mark = origin.run.to_le_bytes()[0] & ((1 << MARK_BITS) - 1);
+                return self.write_bytes(block, offset, mark);
+            }
         }
         let bytes = if kind == SectorKind::Page { PAGE_BYTES } else { SECTOR_BYTES };
         let places = (offset..).step_by(bytes).zip((first..).step_by(bytes / SECTOR_BYTES));
@@ -212,7 +217,7 @@ impl Contents {
         for (word, at) in bytes.as_chunks().0.iter().zip((offset..).step_by(WORD_BYTES)) {
             let wrong = |what| Wrong { at, what };
             let found = u64::from_le_bytes(*word);
-            let run = (found ^ self.place_word(at)).wrapping_mul(inverse(LAUNCH_FACTOR));
+            let run = (found ^ self.place_word(at)).wrapping_mul(LAUNCH_INVERSE);
             if run > ones(LAUNCH_BITS) {
                 return Err(wrong(if found == 0 { What::Zeros } else { What::Foreign }));
             }
@@ -320,10 +325,6 @@ impl Contents {
     }
 }
 
-fn mark(run: u32) -> u8 {
-    run.to_le_bytes()[0] & ((1 << MARK_BITS) - 1)
-}
-
 /// The words of a part of a file: the offset of each, the bytes of the part in it, and the first of these in the word.
 fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<usize>, usize)> {
     let mut start = 0;
@@ -334,17 +335,6 @@ fn words_within(offset: u64, bytes: usize) -> impl Iterator<Item = (u64, Range<u
         start = inside.end;
         (!inside.is_empty()).then_some((place - of_word as u64, inside, of_word))
     })
-}
-
-/// The multiplicative inverse of an odd number, by Newton's method, which doubles the right low bits from three on.
-const fn inverse(odd: u64) -> u64 {
-    let mut found = odd;
-    let mut right = 3;
-    while right < u64::BITS {
-        found = found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found)));
-        right *= 2;
-    }
-    found
 }
 
 fn ones(bits: u32) -> u64 {

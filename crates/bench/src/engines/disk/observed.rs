@@ -84,11 +84,10 @@ impl Apart {
 
 /// The conditions of the lanes of a thread; none where they keep nothing apart.
 pub(super) fn of_kinds<'a>(lanes: impl Iterator<Item = &'a Apart>) -> DiskConditions {
-    let sum = lanes.fold(None, |sum: Option<Apart>, lane| {
-        let mut sum = sum.unwrap_or_else(Apart::new);
+    let sum = lanes.cloned().reduce(|mut sum, lane| {
         sum.reads.add(&lane.reads);
         sum.writes.add(&lane.writes);
-        Some(sum)
+        sum
     });
     let Some(sum) = sum else { return DiskConditions::default() };
     let (reads, writes) = (sum.reads.count(), sum.writes.count());

@@ -9,13 +9,6 @@ use sys::memory::{PageSize, Region};
 
 use super::super::Trouble;
 
-fn page_size(pages: Pages) -> PageSize {
-    match pages {
-        Pages::Base4K => PageSize::Base,
-        Pages::Huge2M => PageSize::Huge,
-    }
-}
-
 pub(super) fn obtained(region: &Region, pages: Pages) -> Option<f64> {
     let huge = region.huge_share()?;
     Some(if pages == Pages::Huge2M { huge } else { 1.0 - huge })
@@ -31,7 +24,8 @@ pub(super) fn want_huge_pages(region: &Region, pages: Pages) {
 }
 
 pub(super) fn map(bytes: usize, pages: Pages) -> Result<Region, Trouble> {
-    Region::map(bytes, page_size(pages)).map_err(|error| {
+    let size = if pages == Pages::Huge2M { PageSize::Huge } else { PageSize::Base };
+    Region::map(bytes, size).map_err(|error| {
         Trouble::Unavailable(format!("no memory for a buffer of {}: {error}", format_size(bytes as u64)))
     })
 }

@@ -25,11 +25,8 @@ pub(super) struct ChaseTrial {
 
 impl ChaseTrial {
     pub(super) fn open(params: &MemoryParams, bytes: usize, measure: Measure, seed: u64) -> Result<Self, Trouble> {
-        let lines = |count: Option<u64>| count.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-        let order = Order {
-            chains: params.chains.unwrap_or(1) as usize,
-            group: lines(params.group.map(|group| group / CacheLine::BYTES as u64)),
-        };
+        let lines = |bytes: u64| usize::try_from(bytes / CacheLine::BYTES as u64).unwrap_or(usize::MAX);
+        let order = Order { chains: params.chains.unwrap_or(1) as usize, group: params.group.map(lines) };
         let mut region = map(bytes.max(CacheLine::BYTES), params.pages)?;
         Pattern::seeded(seed).fill(CacheLine::slice_mut(region.as_mut_slice()));
         want_huge_pages(&region, params.pages);

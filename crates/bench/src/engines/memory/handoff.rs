@@ -61,10 +61,6 @@ fn made_on(line: usize, batches: u64) -> u64 {
     (batches + (LINES - 1 - line) as u64) / LINES as u64 * u64::from(TOGETHER)
 }
 
-fn line_of(batch: u64) -> usize {
-    usize::try_from(batch % LINES as u64).unwrap_or(0)
-}
-
 struct Side {
     lines: Arc<Lines>,
     asks: bool,
@@ -79,7 +75,7 @@ impl Side {
     }
 
     fn next(&self) -> Result<(&HandoffLine, u64), String> {
-        let index = line_of(self.batches);
+        let index = usize::try_from(self.batches % LINES as u64).unwrap_or(0);
         let line = self.lines.line(index).ok_or("the other thread has no lines ready")?;
         Ok((line, made_on(index, self.batches)))
     }

@@ -58,7 +58,8 @@ impl Engine for NetEngine {
     fn prepare(&self, task: &Task, _: &mut dyn Preparing) -> Result<(), Trouble> {
         let (params, ends) = checked(task)?;
         let address = ends.address.as_deref().unwrap_or_default();
-        let opening = Opening { params: params.clone(), most_seconds: most_seconds(task) };
+        let planned = f64::from(task.samples) * task.sample_seconds + task.warm_up_seconds[1];
+        let opening = Opening { params: params.clone(), most_seconds: SLACK.0 * planned + SLACK.1 };
         let (session, data) = session::meet(address, &ends.token, opening, self.silence).map_err(Trouble::Failed)?;
         if let (NetMode::Load, Some(probe), Some(cpu)) = (params.mode, data.first(), task.cpus.first()) {
             let idle = load::idle_seconds(&session, probe, params, *cpu).map_err(Trouble::Failed)?;
@@ -110,11 +111,6 @@ fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> 
     });
     received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;
     std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)
-}
-
-fn most_seconds(task: &Task) -> f64 {
-    let planned = f64::from(task.samples) * task.sample_seconds + task.warm_up_seconds[1];
-    SLACK.0 * planned + SLACK.1
 }
 
 fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {

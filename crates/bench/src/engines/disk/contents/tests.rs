@@ -61,7 +61,7 @@ fn of_words(seed: u64) -> Contents {
 
 #[test]
 fn words_check_one_by_one_and_say_which_launch_wrote_them() {
-    assert_eq!(LAUNCH_FACTOR.wrapping_mul(inverse(LAUNCH_FACTOR)), 1);
+    assert_eq!(LAUNCH_FACTOR.wrapping_mul(LAUNCH_INVERSE), 1);
     let contents = of_words(7);
     let mut bytes = laid_out(&contents, 1 << 20, 1);
     contents.check(&bytes, 1 << 20, |origin| origin.run == 0).unwrap();

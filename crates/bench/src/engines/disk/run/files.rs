@@ -85,22 +85,18 @@ impl Holding {
     fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
-
-    fn cut_bytes(&self) -> Option<u64> {
-        let bytes = self.file.metadata().ok()?.len();
-        (LEAST_BYTES..self.key.bytes).contains(&bytes).then_some(bytes)
-    }
 }
 
 fn describe(holding: &Holding, params: &DiskParams, layout: Layout, filesystem: Option<&str>) -> HeldFile {
     let TestFile { bytes, grain, thread, .. } = holding.key;
+    let cut = holding.file.metadata().ok().filter(|_| layout.seconds.is_some()).map(|found| found.len());
     HeldFile {
         path: holding.path(),
         directory: params.path.clone(),
         filesystem: filesystem.unwrap_or("unknown").to_owned(),
         in_place: holding.in_place,
         polled: params.direct && sys::file::has_polled_queues(&holding.file, Path::new("/sys")),
-        bytes: holding.cut_bytes().filter(|_| layout.seconds.is_some()).unwrap_or(bytes),
+        bytes: cut.filter(|cut| (LEAST_BYTES..bytes).contains(cut)).unwrap_or(bytes),
         seed: layout.seed.wrapping_add(u64::from(thread) << u32::BITS),
         grain,
         layout_seconds: layout.seconds,

@@ -11,16 +11,6 @@ pub(crate) struct Share {
     pub(crate) came: u64,
 }
 
-const ANOTHER_FAILED: &str = "another thread failed";
-
-fn did_not_come(patience: Duration) -> String {
-    format!(
-        "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is overloaded \
-         or the process was stopped, and measure again",
-        patience.as_secs_f64()
-    )
-}
-
 /// `S` is what the threads add up, and `R` what the last one to arrive makes of it.
 pub(crate) struct Pool<S = Share, R = (Share, u64)> {
     state: Mutex<State<S, R>>,
@@ -78,12 +68,16 @@ impl<S: Default, R: Clone + Default> Pool<S, R> {
             return state.last.clone();
         }
         if state.left {
-            return Err(ANOTHER_FAILED.to_owned());
+            return Err("another thread failed".to_owned());
         }
         // No thread waits for this one either.
         state.left = true;
         self.met.notify_all();
-        Err(did_not_come(self.patience))
+        Err(format!(
+            "another thread did not arrive within {:.0} s, the limit of the process run. Check whether the machine is \
+             overloaded or the process was stopped, and measure again",
+            self.patience.as_secs_f64()
+        ))
     }
 
     pub(crate) fn leave(&self) {
