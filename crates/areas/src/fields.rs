@@ -6,6 +6,7 @@ use model::experiment::Area;
 use model::isa::Isa;
 use model::plan::Sampling;
 use model::unit::{parse_seconds, parse_size};
+use model::words::Word;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
@@ -93,7 +94,7 @@ pub(crate) fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 
 /// [`Sampling`] in a suite.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Sampling", deny_unknown_fields, default = "Sampling::default")]
 struct SamplingTable {
     samples: u32,
     most: Option<u32>,
@@ -103,47 +104,35 @@ struct SamplingTable {
     #[serde(rename = "warm_up", deserialize_with = "two_durations")]
     warm_up_seconds: [f64; 2],
     target: f64,
+    #[serde(skip)]
+    until_steady: bool,
 }
 
-impl Default for SamplingTable {
-    fn default() -> Self {
-        let Sampling { samples, most, per_launch, sample_seconds, warm_up_seconds, target, .. } = Sampling::default();
-        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target }
-    }
-}
+/// A sampling that makes sense.
+#[derive(Deserialize)]
+struct Checked(#[serde(deserialize_with = "checked")] Sampling);
 
-impl From<SamplingTable> for Sampling {
-    fn from(table: SamplingTable) -> Self {
-        let SamplingTable { samples, most, per_launch, sample_seconds, warm_up_seconds, target } = table;
-        Self { samples, most, per_launch, sample_seconds, warm_up_seconds, target, until_steady: false }
-    }
+fn checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sampling, D::Error> {
+    let sampling = SamplingTable::deserialize(deserializer)?;
+    let Sampling { samples, most, per_launch, sample_seconds, target, .. } = sampling;
+    let rules = [
+        (samples > 0 && per_launch > 0, "samples and per_launch must be at least 1"),
+        (most.is_none_or(|most| most >= samples.max(6)), "most must be at least samples, and 6"),
+        (target > 0.0 && target < 1.0, "target must lie between 0 and 1"),
+        (sample_seconds >= 0.02, "a sample must be at least 20ms long"),
+    ];
+    rules.iter().find(|(holds, _)| !holds).map_or(Ok(sampling), |(_, rule)| Err(D::Error::custom(rule)))
 }
 
 pub(crate) fn sampling_of_areas<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<Area, Sampling>, D::Error> {
-    let tables = BTreeMap::<Area, SamplingTable>::deserialize(deserializer)?;
-    Ok(tables.into_iter().map(|(area, table)| (area, table.into())).collect())
+    let tables = BTreeMap::<Area, Checked>::deserialize(deserializer)?;
+    Ok(tables.into_iter().map(|(area, table)| (area, table.0)).collect())
 }
 
 pub(crate) fn some_sampling<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {
-    SamplingTable::deserialize(deserializer).map(|table| Some(table.into()))
-}
-
-pub(crate) fn check_sampling(sampling: &Sampling) -> Result<(), String> {
-    if sampling.samples == 0 || sampling.per_launch == 0 {
-        return Err("samples and per_launch must be at least 1".into());
-    }
-    if sampling.most.is_some_and(|most| most < sampling.samples.max(6)) {
-        return Err("most must be at least samples, and 6".into());
-    }
-    if !(sampling.target > 0.0 && sampling.target < 1.0) {
-        return Err("target must lie between 0 and 1".into());
-    }
-    if sampling.sample_seconds < 0.02 {
-        return Err("a sample must be at least 20ms long".into());
-    }
-    Ok(())
+    checked(deserializer).map(Some)
 }
 
 /// `chosen`, or `otherwise` if it is empty.
@@ -161,17 +150,17 @@ pub(crate) fn each<T: Copy>(list: &[T]) -> Vec<Option<T>> {
     if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
 }
 
-/// A size in bytes, written with or without a unit.
-struct Size(u64);
+/// A list that a suite leaves out: the first member, which is the usual one.
+pub(crate) fn usual<W: Word>() -> Vec<W> {
+    vec![W::ALL[0]]
+}
 
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        parse_size(&String::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
-    }
+pub(crate) fn widest() -> Vec<IsaChoice> {
+    vec![IsaChoice::Vector]
 }
 
 pub(crate) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Size::deserialize(deserializer).map(|size| size.0)
+    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 pub(crate) fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
@@ -179,7 +168,7 @@ pub(crate) fn some_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
 }
 
 pub(crate) fn sizes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
-    one_or_more::<Size, D>(deserializer).map(|sizes| sizes.into_iter().map(|size| size.0).collect())
+    one_or_more::<String, D>(deserializer)?.iter().map(|text| parse_size(text).map_err(D::Error::custom)).collect()
 }
 
 pub(crate) fn one_or_more<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {

@@ -11,7 +11,7 @@ use crate::suite::{Suite, matches_id};
 use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area, in the order of [`Name`]; a new one is a folder and one line here.
-pub static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
+static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
 /// How the results of every area are judged.
 pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, disk::RULES, net::RULES];
 
@@ -36,11 +36,7 @@ const QUOTA_PERIODS: f64 = 3.0;
 /// Share of a suite's time for laying out test files.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
-/// The plan of a request on a machine.
-///
-/// # Errors
-/// An area or filter that matches nothing, an instruction set that was named and is missing, a working set beyond
-/// memory.
+/// The plan of a request on a machine; an error for an area or filter that matches nothing, or an impossible choice.
 pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
     let mut rows: Vec<Planned> = Vec::new();
     for area in AREAS {
@@ -67,9 +63,8 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         set_tools(row, request);
     }
     if cfg!(debug_assertions) {
-        let warning = || Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build.");
         for row in &mut rows {
-            row.warnings.push(warning());
+            row.warnings.push(Warning::new(WarningCode::DebugBuild, 1.0, "This is a debug build."));
         }
     }
     let Suite { name, sessions, pause, repeat_share, .. } = &request.suite;
@@ -127,15 +122,13 @@ fn under_quota(seconds: f64, threads: usize, quota_cpus: Option<f64>) -> f64 {
 }
 
 fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
-    for area in &request.areas {
-        if !rows.iter().any(|row| row.experiment.area == *area) {
-            return Err(PlanError(format!(
-                "the suite '{}' has no benchmarks of the area '{area}'",
-                request.suite.name
-            )));
-        }
-    }
-    Ok(())
+    let is_missing = |area: &&Name| !rows.iter().any(|row| row.experiment.area == **area);
+    let suite = &request.suite.name;
+    request
+        .areas
+        .iter()
+        .find(is_missing)
+        .map_or(Ok(()), |area| Err(PlanError(format!("the suite '{suite}' has no benchmarks of the area '{area}'"))))
 }
 
 fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
@@ -162,6 +155,8 @@ fn wider(filter: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use model::disk_target::DiskTarget;
     use model::experiment::Area;
 
@@ -174,8 +169,8 @@ mod tests {
 
     #[test]
     fn every_area_is_in_both_tables_in_the_order_of_its_names() {
-        assert!(AREAS.iter().map(|area| area.name).eq(Area::ALL.iter().copied()));
         assert!(RULES.iter().map(|rules| rules.area).eq(Area::ALL.iter().copied()));
+        assert!(RULES.iter().map(|rules| rules.findings.title).eq(AREAS.iter().map(|area| area.labels.title)));
     }
 
     #[test]
@@ -184,22 +179,15 @@ mod tests {
         let ids: Vec<_> = plan.rows.iter().map(|row| row.experiment.id.as_str()).collect();
         let of = |area: &str| ids.iter().filter(|id| id.starts_with(area)).count();
         assert_eq!((of("cpu/"), of("memory/"), of("disk/"), of("net/")), (12, 10, 8, 7), "{ids:#?}");
-        assert!(ids.contains(&"disk/random-read/4KiB/d32/t1"));
-        assert!(ids.contains(&"cpu/fma/fp64/scalar/t1"));
-        assert!(ids.contains(&"memory/chase-load/4KiB/t1"));
-        let mut unique = ids.clone();
-        unique.sort_unstable();
-        unique.dedup();
-        assert_eq!(unique.len(), ids.len());
-    }
-
-    fn roomy() -> DiskTarget {
-        DiskTarget {
-            directory: "/data".into(),
-            total_bytes: 1 << 40,
-            available_bytes: 1 << 40,
-            ..DiskTarget::default()
+        for id in ["disk/random-read/4KiB/d32/t1", "cpu/fma/fp64/scalar/t1", "memory/chase-load/4KiB/t1"] {
+            assert!(ids.contains(&id), "{id}");
         }
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+        assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 120.0, "{}", plan.expected_seconds());
+        assert!(
+            plan.rows[0].expected_seconds(Some(1)) < plan.rows[0].expected_seconds(None),
+            "every process run counts"
+        );
     }
 
     #[test]
@@ -207,7 +195,9 @@ mod tests {
         let mut machine = machine_with_cpus(2);
         machine.memory.available_bytes = Some(23 << 30);
         machine.caches[0].bytes = Some(260 << 20);
-        let request = Request { disk: Some(roomy()), ..request("classic") };
+        let bytes = 1 << 40;
+        let roomy = DiskTarget { total_bytes: bytes, available_bytes: bytes, ..DiskTarget::default() };
+        let request = Request { disk: Some(roomy), ..request("classic") };
         let plan = plan(&request, &machine).unwrap();
         let left_out: Vec<_> =
             plan.rows.iter().filter_map(|row| Some((&row.experiment.id, row.obstacle.as_deref()?))).collect();
@@ -242,11 +232,8 @@ mod tests {
         let mut plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
         assert!(plan.impossible(Area::Disk).is_some_and(|why| why.contains("--dir")), "no directory is known");
         assert_eq!(plan.impossible(Area::Cpu), None);
-        plan.rows
-            .iter_mut()
-            .filter(|row| row.experiment.area == Area::Disk)
-            .skip(1)
-            .for_each(|row| row.obstacle = None);
+        let of_disk = plan.rows.iter_mut().filter(|row| row.experiment.area == Area::Disk);
+        of_disk.skip(1).for_each(|row| row.obstacle = None);
         assert_eq!(plan.impossible(Area::Disk), None, "one can");
         plan.rows.retain(|row| row.experiment.area != Area::Disk);
         assert_eq!(plan.impossible(Area::Disk), None, "nobody wants one");
@@ -272,11 +259,7 @@ mod tests {
         };
         assert_eq!(with(&[Area::Cpu], None), Ok(12));
         assert_eq!(with(&[], Some("cpu/fma/fp64/scalar/*")), Ok(2));
-        assert_eq!(
-            with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.matches("no benchmark").count(),
-            1,
-            "* must not cross /"
-        );
+        assert!(with(&[], Some("cpu/*/scalar/t1")).unwrap_err().0.contains("no benchmark"), "* must not cross /");
         assert_eq!(with(&[], Some("cpu/**/t1")), Ok(6));
         assert_eq!(with(&[Area::Disk], None), Ok(8));
         assert_eq!(with(&[Area::Linpack], None), Ok(2));
@@ -290,13 +273,5 @@ mod tests {
         assert!(close(under_quota(0.12, 1, Some(1.0)), 0.12), "one thread is not stopped by a quota of one CPU");
         assert!(close(under_quota(0.12, 1, Some(0.5)), 0.3));
         assert!(close(under_quota(0.35, 2, Some(1.5)), 0.4));
-    }
-
-    #[test]
-    fn expected_cost_counts_every_launch() {
-        let plan = plan(&request("quick"), &machine_with_cpus(2)).unwrap();
-        assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 120.0, "{}", plan.expected_seconds());
-        let row = &plan.rows[0];
-        assert!(row.expected_seconds(Some(1)) < row.expected_seconds(None));
     }
 }

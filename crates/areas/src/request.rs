@@ -81,16 +81,12 @@ impl Default for References {
 }
 
 /// What is known of one area.
-#[derive(Debug)]
-pub struct AreaEntry {
-    /// Its name.
-    pub name: Area,
+pub(crate) struct AreaEntry {
     /// The benchmarks of a request on a machine; an error if a choice of the user is not possible there.
-    pub expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,
+    pub(crate) expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,
     /// Kernel and counting rule by which this version measures a benchmark; `None` if it cannot.
-    pub method: fn(&Experiment) -> Option<String>,
-    /// The names of the area and its results.
-    pub labels: Labels,
+    pub(crate) method: fn(&Experiment) -> Option<String>,
+    pub(crate) labels: Labels,
 }
 
 /// The place of a benchmark in the classic table of its area.
@@ -108,11 +104,6 @@ pub struct CoreFeatures {
 }
 
 impl CoreFeatures {
-    /// The features of a machine whose cores are all of one type.
-    pub fn of_one_kind(here: Features) -> Self {
-        Self { here, by_type: BTreeMap::new() }
-    }
-
     /// The features that all of these CPUs have.
     pub fn common(&self, machine: &Machine, cpus: &[u32]) -> Features {
         let uses = |index: usize| machine.cpu.core_types[index].cpus.iter().any(|cpu| cpus.contains(cpu));
@@ -150,12 +141,11 @@ impl Request {
 
     /// A whole suite on cores with these features.
     pub fn new(suite: Suite, features: CoreFeatures) -> Self {
-        let (areas, threads) = (Vec::new(), Vec::new());
         Self {
             suite,
-            areas,
+            areas: Vec::new(),
             filter: None,
-            threads,
+            threads: Vec::new(),
             repeat: None,
             exact_workload: false,
             write_budget: None,

@@ -3,6 +3,8 @@
 mod findings;
 mod judging;
 
+use std::collections::BTreeMap;
+
 use kernels::features::Features;
 use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
@@ -23,7 +25,7 @@ pub(crate) fn request(suite: &str) -> Request {
 }
 
 pub(crate) fn request_of(suite: Suite) -> Request {
-    Request::new(suite, CoreFeatures::of_one_kind(Features::detect()))
+    Request::new(suite, CoreFeatures { here: Features::detect(), by_type: BTreeMap::new() })
 }
 
 /// A machine of this many single-threaded cores, 16 GiB available and an L3 of 32 MiB.

@@ -65,11 +65,11 @@ pub(crate) fn placed_order(placement: Placement, machine: &Machine) -> Vec<u32> 
     let cores = machine.cpu.one_per_core(&order);
     let groups = groups_of(&order, machine);
     // A group's turn is its position among those of its node.
-    let turn = |rank: usize| groups[..rank].iter().filter(|other| other.node == groups[rank].node).count();
+    let turn = |rank: usize| groups[..rank].iter().filter(|other| other.0 == groups[rank].0).count();
     let turns: Vec<usize> = (0..groups.len()).map(turn).collect();
     let place = |cpu: u32| {
-        let within = |group: &CacheGroup| group.cpus.iter().position(|other| *other == cpu);
-        let found = groups.iter().enumerate().find_map(|(rank, group)| Some((rank, within(group)?)));
+        let within = |cpus: &[u32]| cpus.iter().position(|other| *other == cpu);
+        let found = groups.iter().enumerate().find_map(|(rank, (_, cpus))| Some((rank, within(cpus)?)));
         let (rank, within) = found.unwrap_or_default();
         let sibling = !cores.contains(&cpu);
         match placement {
@@ -82,16 +82,11 @@ pub(crate) fn placed_order(placement: Placement, machine: &Machine) -> Vec<u32> 
     order
 }
 
-/// CPUs that share a last-level cache, in the order of placement.
-struct CacheGroup {
-    node: Option<u32>,
-    cpus: Vec<u32>,
-}
-
-fn groups_of(order: &[u32], machine: &Machine) -> Vec<CacheGroup> {
+/// CPUs that share a last-level cache, in the order of placement, with their memory node.
+fn groups_of(order: &[u32], machine: &Machine) -> Vec<(Option<u32>, Vec<u32>)> {
     let place = |cpu: &u32| machine.cpu.place(*cpu);
     let groups = by_key(order.iter().copied(), |cpu| Some(place(cpu).and_then(|place| place.llc))).into_iter();
-    groups.map(|(_, cpus)| CacheGroup { node: place(&cpus[0]).and_then(|place| place.node), cpus }).collect()
+    groups.map(|(_, cpus)| (place(&cpus[0]).and_then(|place| place.node), cpus)).collect()
 }
 
 pub(crate) fn placement_matters(threads: u32, machine: &Machine) -> bool {

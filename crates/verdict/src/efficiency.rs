@@ -37,15 +37,15 @@ pub fn set_peaks(rules: &AreaRules, row: &mut Row, peaks: Vec<Peak>, machine: &M
     judge(rules, row, machine)
 }
 
-/// Sets the efficiency of a result whose limits are set; the warning, where no limit is known or it is exceeded.
-pub fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warning> {
+/// The same with limits that are set.
+pub(crate) fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warning> {
     let metric = row.metrics.first_mut()?;
     metric.efficiency = None;
     let applies = (rules.limit.applies)(&row.params, &row.conditions.cpus, machine);
     applies.then(|| set_efficiency(metric, &rules.limit)).flatten()
 }
 
-/// Sets the efficiency against the tightest limit that carries one; the warning, where none is known or it is exceeded.
+/// Sets the efficiency against the tightest limit that carries one.
 fn set_efficiency(metric: &mut Metric, limit: &LimitRules) -> Option<Warning> {
     metric.efficiency = None;
     let median = metric.summary.median;
@@ -107,8 +107,9 @@ pub fn withdraw_impossible(row: &mut Row) {
     if !row.warnings.iter().any(is_impossible) {
         return;
     }
-    row.warnings
-        .retain(|warning| warning.code != WarningCode::AbovePeak && warning.code != WarningCode::AboveDatasheet);
+    let of_peak =
+        |warning: &Warning| warning.code == WarningCode::AbovePeak || warning.code == WarningCode::AboveDatasheet;
+    row.warnings.retain(|warning| !of_peak(warning));
     if let Some(headline) = row.metrics.first_mut() {
         headline.efficiency = None;
     }
@@ -124,9 +125,13 @@ mod tests {
     use crate::samples::metric;
     use crate::tests::metric_sample;
 
-    fn metric_with(peaks: &[(PeakKind, f64)], median: f64, better: Better) -> Metric {
+    fn judged(peaks: &[(PeakKind, f64)], median: f64) -> (Option<Warning>, Option<Efficiency>) {
+        judged_by(peaks, median, &LimitRules::DEFAULT)
+    }
+
+    fn judged_by(peaks: &[(PeakKind, f64)], median: f64, limit: &LimitRules) -> (Option<Warning>, Option<Efficiency>) {
         let sample = metric_sample(median).sample;
-        let mut metric = metric("throughput", Unit::FlopPerSecond, better, vec![sample]).unwrap();
+        let mut metric = metric("throughput", Unit::FlopPerSecond, Better::Higher, vec![sample]).unwrap();
         let peak = |(kind, value): &(PeakKind, f64)| Peak {
             kind: *kind,
             value: *value,
@@ -135,7 +140,7 @@ mod tests {
             uncertainty: Some(0.01),
         };
         metric.peaks = peaks.iter().map(peak).collect();
-        metric
+        (set_efficiency(&mut metric, limit), metric.efficiency)
     }
 
     #[test]
@@ -153,21 +158,17 @@ mod tests {
     #[test]
     fn the_tightest_limit_is_the_one_that_counts() {
         let peaks = [(PeakKind::Sustained, 100.0), (PeakKind::Declared, 80.0), (PeakKind::Base, 10.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
-        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.5, of: PeakKind::Declared }));
+        assert_eq!(judged(&peaks, 40.0), (None, Some(Efficiency { value: 0.5, of: PeakKind::Declared })));
     }
 
     #[test]
     fn above_the_peak_the_peak_is_wrong() {
-        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 100.5, Better::Higher);
-        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none(), "within the clock's own uncertainty");
-        let mut metric = metric_with(&[(PeakKind::Sustained, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
+        assert!(judged(&[(PeakKind::Sustained, 100.0)], 100.5).0.is_none(), "within the clock's own uncertainty");
+        let (above, efficiency) = judged(&[(PeakKind::Sustained, 100.0)], 103.0);
+        let above = above.unwrap();
         assert!(above.code.as_str() == "above_peak" && above.advice.contains("report it"), "{above:?}");
-        assert!(metric.efficiency.is_none());
-        let mut metric = metric_with(&[(PeakKind::Declared, 100.0)], 103.0, Better::Higher);
-        let above = set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap();
+        assert_eq!(efficiency, None);
+        let above = judged(&[(PeakKind::Declared, 100.0)], 103.0).0.unwrap();
         assert!(above.advice.contains("--declare"), "the user can correct it: {above:?}");
     }
 
@@ -176,9 +177,8 @@ mod tests {
         let disk = LimitRules { exceeds_datasheet: true, ..LimitRules::DEFAULT };
         let sheet = (PeakKind::Datasheet, 100.0);
         let set = |peaks: &[(PeakKind, f64)], median, limit: &LimitRules| {
-            let mut metric = metric_with(peaks, median, Better::Higher);
-            let warning = set_efficiency(&mut metric, limit).map(|warning| (warning.code, warning.confidence));
-            (warning, metric.efficiency)
+            let (warning, efficiency) = judged_by(peaks, median, limit);
+            (warning.map(|warning| (warning.code, warning.confidence)), efficiency)
         };
         let remark = Some((WarningCode::AboveDatasheet.into(), warning::Confidence::High));
         let of_link = Some(Efficiency { value: 0.515, of: PeakKind::Link });
@@ -199,19 +199,14 @@ mod tests {
     #[test]
     fn base_boost_and_platform_maximum_carry_no_efficiency() {
         let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert_eq!(set_efficiency(&mut metric, &LimitRules::DEFAULT).unwrap().code, WarningCode::PeakUnknown);
-        assert!(metric.efficiency.is_none());
+        let (warning, efficiency) = judged(&peaks, 40.0);
+        assert_eq!((warning.unwrap().code, efficiency), (WarningCode::PeakUnknown.into(), None));
     }
 
     #[test]
     fn a_measured_ceiling_stands_in_where_nothing_physical_is_there() {
-        let mut metric = metric_with(&[(PeakKind::MeasuredCeiling, 100.0)], 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
-        assert_eq!(metric.efficiency, Some(Efficiency { value: 0.4, of: PeakKind::MeasuredCeiling }));
-        let peaks = [(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)];
-        let mut metric = metric_with(&peaks, 40.0, Better::Higher);
-        assert!(set_efficiency(&mut metric, &LimitRules::DEFAULT).is_none());
-        assert_eq!(metric.efficiency.map(|efficiency| efficiency.of), Some(PeakKind::Link));
+        let of = |peaks: &[(PeakKind, f64)]| judged(peaks, 40.0).1.map(|efficiency| (efficiency.value, efficiency.of));
+        assert_eq!(of(&[(PeakKind::MeasuredCeiling, 100.0)]), Some((0.4, PeakKind::MeasuredCeiling)));
+        assert_eq!(of(&[(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)]), Some((0.5, PeakKind::Link)));
     }
 }

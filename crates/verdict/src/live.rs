@@ -21,9 +21,6 @@ pub struct SideName {
 }
 
 /// Compares all pairs so far. `fixed`: their number was given, so the verdicts are looked at once.
-///
-/// # Errors
-/// One sentence: nothing that can be compared was measured on both sides.
 pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> Result<Comparison, String> {
     let first = pairs.first().ok_or("no pair is complete")?;
     let places = places(first)?;
@@ -69,30 +66,26 @@ pub fn compare(sides: &[SideName; 2], fixed: bool, pairs: &[[Document; 2]]) -> R
 /// The indices of the results to compare: those of the same id, or the same indices where no id is on both sides.
 fn places([base, new]: &[Document; 2]) -> Result<Vec<[usize; 2]>, String> {
     let (base, new) = (&base.experiments, &new.experiments);
-    let by_id: Vec<[usize; 2]> = base
-        .iter()
-        .enumerate()
-        .filter_map(|(index, row)| Some([index, new.iter().position(|other| other.id == row.id)?]))
-        .collect();
+    let in_new = |(index, row): (usize, &Row)| Some([index, new.iter().position(|other| other.id == row.id)?]);
+    let by_id: Vec<[usize; 2]> = base.iter().enumerate().filter_map(in_new).collect();
     if !by_id.is_empty() {
         return Ok(by_id);
     }
-    if base.len() == new.len() {
-        return Ok((0..base.len()).map(|index| [index; 2]).collect());
+    let (of_a, of_b) = (base.len(), new.len());
+    if of_a == of_b {
+        return Ok((0..of_a).map(|index| [index; 2]).collect());
     }
-    Err(format!(
-        "A measures {} benchmarks and B {}, and no id is the same: choose options that measure as many on both sides",
-        base.len(),
-        new.len()
-    ))
+    let choose = "choose options that measure as many on both sides";
+    Err(format!("A measures {of_a} benchmarks and B {of_b}, and no id is the same: {choose}"))
 }
 
 /// The pairs of a result that was measured on both sides; the reason where it was not.
 fn rows(pairs: &[[Document; 2]], place: [usize; 2]) -> Result<Vec<[&Row; 2]>, String> {
+    let [at_base, at_new] = place;
     let both =
-        pairs.iter().filter_map(|[base, new]| Some([base.experiments.get(place[0])?, new.experiments.get(place[1])?]));
-    let measured: Vec<[&Row; 2]> =
-        both.clone().filter(|rows| rows.iter().all(|row| row.status == Status::Ok)).collect();
+        pairs.iter().filter_map(|[base, new]| Some([base.experiments.get(at_base)?, new.experiments.get(at_new)?]));
+    let is_measured = |rows: &[&Row; 2]| rows.iter().all(|row| row.status == Status::Ok);
+    let measured: Vec<[&Row; 2]> = both.clone().filter(is_measured).collect();
     let Some([base, new]) = measured.first() else {
         let reason = both.flatten().find_map(|row| row.reason.clone());
         return Err(reason.unwrap_or_else(|| "it was not measured on both sides".to_owned()));
@@ -201,11 +194,7 @@ fn decide(looks: usize, rows: &mut [Compared]) {
 }
 
 fn warnings(sides: &[SideName; 2], [base, new]: &[Document; 2]) -> Vec<String> {
-    let mut warnings = compare::differences(base, new);
-    if sides[0].switch.is_none() && sides[1].switch.is_some() {
-        warnings.push(
-            "Only B has a switch command, so its setting remains for A. Use --switch-a to set it back.".to_owned(),
-        );
-    }
-    warnings
+    let only_b = "Only B has a switch command, so its setting remains for A. Use --switch-a to set it back.";
+    let is_only_b = sides[0].switch.is_none() && sides[1].switch.is_some();
+    compare::differences(base, new).into_iter().chain(is_only_b.then(|| only_b.to_owned())).collect()
 }

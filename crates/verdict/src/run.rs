@@ -2,7 +2,7 @@
 
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
-use model::sample::Metric;
+use model::sample::{Metric, Summary};
 use model::warning::{self, Confidence, Warning, WarningCode};
 
 use crate::rules::AreaRules;
@@ -12,13 +12,10 @@ const OF_EFFICIENCY: &[WarningCode] = &[WarningCode::PeakUnknown, WarningCode::A
 
 /// Judges a run again from its document; warnings that rest on what no document has are kept.
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
-    let machine = document.machine.clone();
-    let measured = |row: &&mut Row| row.status == Status::Ok && !row.metrics.is_empty();
-    document
-        .experiments
-        .iter_mut()
-        .filter(measured)
-        .for_each(|row| judge_result(&AreaRules::of(rules, row.area), row, &machine));
+    let Document { experiments, machine, .. } = &mut *document;
+    for row in experiments.iter_mut().filter(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
+        judge_result(&AreaRules::of(rules, row.area), row, machine);
+    }
     judge_together(document, rules);
 }
 
@@ -34,7 +31,6 @@ pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
 }
 
 /// The worst confidence of the headline results: all but the scalar ones, which are for comparison only.
-#[must_use]
 pub fn headline_confidence(rows: &[Row]) -> Option<Confidence> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
     rows.iter().filter(is_headline).filter_map(|row| row.confidence).max()
@@ -69,12 +65,10 @@ fn judge_result(rules: &AreaRules, row: &mut Row, machine: &Machine) {
 
 /// Computes a summary from the samples again. Percentiles come from a histogram, which is not in the document.
 fn summarise(metric: &mut Metric) {
-    let samples = std::mem::take(&mut metric.samples);
-    if let Some(found) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples.clone()) {
-        metric.summary = model::sample::Summary { percentiles: metric.summary.percentiles, ..found.summary };
+    let samples = metric.samples.clone();
+    if let Some(found) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples) {
+        metric.summary = Summary { percentiles: metric.summary.percentiles, ..found.summary };
         metric.samples = found.samples;
-    } else {
-        metric.samples = samples;
     }
 }
 

@@ -7,20 +7,20 @@ use crate::judge::{DISTURBED, ProcessRun};
 
 const OUTLIER: &str = "outlier";
 
+pub(crate) fn values_of(samples: &[Sample]) -> Vec<f64> {
+    samples.iter().map(|sample| sample.value).collect()
+}
+
 /// A metric of these samples, outliers marked; `None` without one.
-#[must_use]
 pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
     let launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
-    let found = stats::summarise_grouped(&values, &launches).ok()?;
+    let found = stats::summarise_grouped(&values_of(&samples), &launches).ok()?;
     for warning in &found.warnings {
-        if let stats::Warning::Outliers { indices } = warning {
-            for index in indices {
-                if let Some(sample) =
-                    samples.get_mut(*index).filter(|sample| !sample.flags.iter().any(|flag| flag == OUTLIER))
-                {
-                    sample.flags.push(OUTLIER.to_owned());
-                }
+        let stats::Warning::Outliers { indices } = warning else { continue };
+        for index in indices {
+            let flags = &mut samples[*index].flags;
+            if !flags.iter().any(|flag| flag == OUTLIER) {
+                flags.push(OUTLIER.to_owned());
             }
         }
     }

@@ -14,19 +14,14 @@ pub fn set(rows: &mut [Row], rules: &[AreaRules]) {
     for row in rows.iter() {
         let Some(rate) = rate(row, rules) else { continue };
         let threads = row.params.threads();
-        let first = fewest.entry(stem(row)).or_insert_with(|| (row.id.clone(), threads, rate));
+        let first = fewest.entry(id_without_threads(&row.id)).or_insert_with(|| (row.id.clone(), threads, rate));
         if threads < first.1 {
             *first = (row.id.clone(), threads, rate);
         }
     }
     for row in rows.iter_mut() {
-        row.scaling = fewest.get(&stem(row)).and_then(|first| scaling(row, first, rules));
+        row.scaling = fewest.get(&id_without_threads(&row.id)).and_then(|first| scaling(row, first, rules));
     }
-}
-
-/// The id without its threads.
-pub(crate) fn stem(row: &Row) -> String {
-    id_without_threads(&row.id)
 }
 
 fn rate(row: &Row, rules: &[AreaRules]) -> Option<f64> {

@@ -43,8 +43,9 @@ impl Plot {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Over {
     pub(crate) area: Area,
-    /// Name, title and description.
-    pub(crate) words: [&'static str; 3],
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
     pub(crate) x: ChartAxis,
     pub(crate) y: ChartAxis,
     /// What the results of a line differ in.
@@ -54,7 +55,8 @@ pub(crate) struct Over {
 
 impl Over {
     fn chart(&self, columns: Vec<Column>, panels: Vec<Panel>) -> Chart {
-        Chart::new(self.area, self.words, columns, Body::Plot(Plot { x: self.x, y: self.y, limit: self.limit, panels }))
+        let body = Body::Plot(Plot { x: self.x, y: self.y, limit: self.limit, panels });
+        Chart::new(self.area, [self.name, self.title, self.about], columns, body)
     }
 
     fn place(&self, x: f64) -> String {
@@ -266,8 +268,8 @@ pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart>
     let axis = ChartAxis::new("Difference from the result's median", Reading::Difference);
     let kinds = vec![kind("median with its 95 % interval", Shape::Circle, Some(1))];
     let body = Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: false });
-    let about = "Every sample of some results as a dot, relative to the result's median, with the median's 95 % interval; \
-                 the end of each line has the median.";
+    let about = "Every sample of some results as a dot, relative to the result's median, with the median's 95 % \
+                 interval; the end of each line has the median.";
     let words = [name, "How steady were the samples?", about];
     let mut chart = Chart::new(shown.first()?.row.area, words, value_columns("Value", None), body);
     if shown.iter().any(is_far) {

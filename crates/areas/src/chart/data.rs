@@ -20,27 +20,21 @@ pub struct Chart {
     pub about: String,
     /// The columns of its table, after those that name a mark.
     pub columns: Vec<Column>,
-    /// What is drawn.
     pub body: Body,
 }
 
 /// The three kinds of charts.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Points over an axis.
     Plot(Plot),
-    /// Marks on one axis, a row of them for each result.
     Dots(Dots),
-    /// A heat map.
     Matrix(Matrix),
 }
 
 /// Points over an axis, in one panel or in several that share their axes.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// The horizontal axis.
     pub x: ChartAxis,
-    /// The vertical axis.
     pub y: ChartAxis,
     /// The name of the limits of points.
     pub limit: &'static str,
@@ -48,22 +42,16 @@ pub struct Plot {
     pub panels: Vec<Panel>,
 }
 
-/// An axis of a chart: its title without a unit, and its scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChartAxis {
-    /// `Threads`, `Latency`.
     pub title: &'static str,
-    /// How values are placed and written.
     pub reading: Reading,
 }
 
 impl ChartAxis {
-    /// Counts of threads.
     pub const THREADS: Self = Self::new("Threads", Reading::Counts);
-    /// Shares of a limit.
     pub const EFFICIENCY: Self = Self::new("Of the peak", Reading::Share);
 
-    /// An axis of this title.
     pub const fn new(title: &'static str, reading: Reading) -> Self {
         Self { title, reading }
     }
@@ -73,13 +61,11 @@ impl ChartAxis {
         Self::new(title, Reading::Auto(Notation::Plain(unit)))
     }
 
-    /// A logarithmic axis.
     pub const fn log(title: &'static str, unit: Unit) -> Self {
         Self::new(title, Reading::Log(Notation::Plain(unit)))
     }
 }
 
-/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// Values from 0, or on a logarithmic scale where they differ much.
@@ -117,7 +103,6 @@ impl Reading {
 pub struct Panel {
     /// Empty for a single panel.
     pub title: String,
-    /// Its lines and points.
     pub series: Vec<Series>,
     /// Named stretches of the horizontal axis, ascending.
     pub zones: Vec<Zone>,
@@ -126,11 +111,8 @@ pub struct Panel {
 /// A named stretch of the horizontal axis.
 #[derive(Clone, Debug)]
 pub struct Zone {
-    /// Its lower end.
     pub from: f64,
-    /// Its upper end.
     pub to: f64,
-    /// `L2`.
     pub name: String,
 }
 
@@ -152,31 +134,24 @@ pub struct Series {
 }
 
 impl Series {
-    /// Points joined by a line.
     pub fn line(name: String, look: usize, points: Vec<Point>) -> Self {
         Self { name, look, joined: true, points, ..Self::default() }
     }
 }
 
-/// A point of a series.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// On the horizontal axis.
     pub x: f64,
     /// The same as text, for the table.
     pub place: String,
-    /// On the vertical axis.
     pub y: f64,
-    /// The limit of the value.
     pub limit: Option<f64>,
-    /// What it shows.
     pub mark: Mark,
 }
 
 /// What a mark shows: in its tooltip, in attributes, and in the chart's table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
-    /// Id of the result.
     pub id: String,
     /// Confidence of the result; `None` for values that were not measured.
     pub confidence: Option<Confidence>,
@@ -186,7 +161,6 @@ pub struct Mark {
     pub n: u32,
     /// The 95 % interval of the median.
     pub interval: Option<[f64; 2]>,
-    /// The tooltip.
     pub text: String,
     /// Its cells in the table, after those that name it.
     pub cells: Vec<Cell>,
@@ -199,25 +173,19 @@ impl Mark {
     }
 }
 
-/// Marks on one axis, a row of them for each result.
 #[derive(Clone, Debug)]
 pub struct Dots {
-    /// The horizontal axis.
     pub axis: ChartAxis,
     /// The kinds of marks, in the order of the key.
     pub kinds: Vec<DotKind>,
-    /// From top to bottom.
     pub lines: Vec<DotLine>,
     /// Whether a bar spans the marks of each line.
     pub spanned: bool,
 }
 
-/// A kind of mark.
 #[derive(Clone, Debug)]
 pub struct DotKind {
-    /// Its name in the key.
     pub name: String,
-    /// Its shape.
     pub shape: Shape,
     /// 0 the area's colour, 1 dark, 2 grey; `None` for a limit.
     pub tone: Option<usize>,
@@ -241,30 +209,23 @@ pub enum Shape {
 /// The marks of one result.
 #[derive(Clone, Debug, Default)]
 pub struct DotLine {
-    /// The result's name.
     pub label: String,
     /// Text at the end of the line: `88x`.
     pub note: String,
-    /// Its marks.
     pub marks: Vec<DotMark>,
     /// Single samples, drawn as small dots.
     pub samples: Vec<f64>,
 }
 
-/// A mark on a line.
 #[derive(Clone, Debug)]
 pub struct DotMark {
-    /// Index of its kind.
     pub kind: usize,
-    /// Its place on the axis.
     pub at: f64,
     /// Ends of its whisker on the axis.
     pub interval: Option<[f64; 2]>,
-    /// What it shows.
     pub mark: Mark,
 }
 
-/// A heat map.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// The names of both sides: `from CPU`, `to CPU`.
@@ -275,21 +236,16 @@ pub struct Matrix {
     pub cells: Vec<MatrixCell>,
 }
 
-/// A cell of a heat map.
 #[derive(Clone, Debug)]
 pub struct MatrixCell {
-    /// Its row.
     pub from: u32,
-    /// Its column.
     pub to: u32,
-    /// What it shows.
     pub mark: Mark,
 }
 
 /// No value of a machine is larger, or smaller and not 0; what is beyond is not drawn.
 const LARGEST: f64 = 1e30;
 
-/// Whether a value can be drawn.
 pub fn is_drawable(value: f64) -> bool {
     value == 0.0 || (1.0 / LARGEST..LARGEST).contains(&value.abs())
 }

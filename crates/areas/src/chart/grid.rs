@@ -9,27 +9,20 @@ use model::warning::Confidence;
 /// The text of what is unknown or does not apply.
 pub const ABSENT: &str = "-";
 
-/// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// Unique in a document and the same in every run; small letters, digits and hyphens, as for a file name or an anchor.
     pub name: String,
     /// The area it is about; `None` for the run as a whole.
     pub area: Option<Area>,
-    /// Its heading or caption.
     pub title: String,
-    /// Its columns, from left to right.
     pub columns: Vec<Column>,
-    /// Its lines, in reading order.
     pub lines: Vec<GridLine>,
-    /// Sentences below it.
     pub notes: Vec<String>,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading, without a unit.
     pub heading: String,
     /// The unit in its heading, `GB/s`; empty where each text has its own, or none.
     pub shown: String,
@@ -39,18 +32,14 @@ pub struct Column {
     pub numeric: bool,
 }
 
-/// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridLine {
     /// Id of the benchmark that it shows; `None` where it shows none or several.
     pub id: Option<String>,
-    /// One for each column.
     pub cells: Vec<Cell>,
-    /// The confidence of a measured benchmark.
     pub confidence: Option<Confidence>,
 }
 
-/// A cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// The text; [`ABSENT`] where there is nothing.
@@ -60,12 +49,10 @@ pub struct Cell {
 }
 
 impl Column {
-    /// A column of words.
     pub fn text(heading: impl Into<String>) -> Self {
         Self { heading: heading.into(), shown: String::new(), base: String::new(), numeric: false }
     }
 
-    /// A column of numbers.
     pub fn number(heading: impl Into<String>) -> Self {
         Self { numeric: true, ..Self::text(heading) }
     }
@@ -89,12 +76,10 @@ impl Column {
 }
 
 impl GridLine {
-    /// The line of a row.
     pub fn of(row: &Row, cells: Vec<Cell>) -> Self {
         Self { id: Some(row.id.clone()), cells, confidence: row.confidence }
     }
 
-    /// A line that is not of one row.
     pub const fn plain(cells: Vec<Cell>) -> Self {
         Self { id: None, cells, confidence: None }
     }
@@ -107,7 +92,6 @@ impl Cell {
         if text.is_empty() { Self::absent() } else { Self { text, value: None } }
     }
 
-    /// Nothing.
     pub fn absent() -> Self {
         Self { text: ABSENT.to_owned(), value: None }
     }
@@ -118,13 +102,11 @@ impl Cell {
         known.map_or_else(Self::absent, |value| Self { text: text(value), value: Some(value) })
     }
 
-    /// A count.
     pub fn count(value: impl Into<u64>) -> Self {
         let value = value.into();
         Self { text: value.to_string(), value: Some(value as f64) }
     }
 
-    /// A share as a percentage: `99.3 %`.
     pub fn share(value: Option<f64>) -> Self {
         Self::number(value, percent)
     }
@@ -141,12 +123,10 @@ impl Cell {
 }
 
 impl Grid {
-    /// A table without lines.
     pub fn new(name: impl Into<String>, area: Option<Area>, title: impl Into<String>, columns: Vec<Column>) -> Self {
         Self { name: name.into(), area, title: title.into(), columns, lines: Vec::new(), notes: Vec::new() }
     }
 
-    /// The index of the column with this heading.
     pub fn column(&self, heading: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.heading == heading)
     }

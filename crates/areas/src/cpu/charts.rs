@@ -19,12 +19,10 @@ const OPERATIONS: ChartAxis =
 
 const THROUGHPUT: Over = Over {
     area: Area::Cpu,
-    words: [
-        "cpu-throughput-over-threads",
-        "Does arithmetic scale with threads?",
-        "Operations per second over threads, a line for the best kernel of each precision, with the theoretical peak as a \
-         dash at each point.",
-    ],
+    name: "cpu-throughput-over-threads",
+    title: "Does arithmetic scale with threads?",
+    about: "Operations per second over threads, a line for the best kernel of each precision, with the theoretical \
+            peak as a dash at each point.",
     x: ChartAxis::THREADS,
     y: OPERATIONS,
     places: Axis::Threads,
@@ -32,11 +30,9 @@ const THROUGHPUT: Over = Over {
 };
 
 const EFFICIENCY: Over = Over {
-    words: [
-        "cpu-efficiency-over-threads",
-        "How much of the peak does arithmetic reach?",
-        "The share of the theoretical peak that was reached over threads, for the best kernel of each precision.",
-    ],
+    name: "cpu-efficiency-over-threads",
+    title: "How much of the peak does arithmetic reach?",
+    about: "The share of the theoretical peak that was reached over threads, for the best kernel of each precision.",
     y: ChartAxis::EFFICIENCY,
     ..THROUGHPUT
 };

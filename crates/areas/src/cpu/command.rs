@@ -20,12 +20,9 @@ fn survey() -> Sampling {
 }
 
 fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
-    let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| CpuChoice {
-        op: vec![op],
-        elements: vec![element],
-        isa,
-        threads: threads.to_vec(),
-        total: None,
+    let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| {
+        let (op, elements, threads) = (vec![op], vec![element], threads.to_vec());
+        CpuChoice { op, elements, isa, threads, total: None }
     };
     if !choice.isa.is_empty() {
         // A named instruction set applies to the operations that have it.
@@ -62,9 +59,6 @@ fn chosen_words(choice: &CpuChoice) -> String {
 
 /// By element type, the widest kernel of each operation at all thread counts, its other instruction sets on one thread and
 /// on all cores.
-///
-/// # Errors
-/// No kernel matches the choice.
 pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
     let mut cpu: Vec<CpuChoice> = Vec::new();
     for &element in Element::ALL.iter().filter(|one| choice.elements.is_empty() || choice.elements.contains(one)) {
@@ -78,7 +72,9 @@ pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
         let known = known_kernels();
         return Err(PlanError(format!("there is no kernel for {}; known: {known}", chosen_words(choice))));
     }
-    let mut suite = Suite { cpu, ..Suite::embedded("quick")?.without_benchmarks(Area::Cpu) };
+    let (linpack, memory, disk, net) = Default::default();
+    let quick = Suite::embedded("quick")?;
+    let mut suite = Suite { name: Area::Cpu.to_string(), cpu, linpack, memory, disk, net, ..quick };
     if choice.is_open() {
         suite.sampling.insert(Area::Cpu, survey());
         suite.repeat_share = 0.0;

@@ -4,11 +4,12 @@
 
 use kernels::features::Features;
 use kernels::table::{KERNELS, Kernel};
-use model::experiment::{Area, Classic, CpuParams, Experiment, Loop, Params, cpu_id};
+use model::experiment::{Area, Classic, CpuParams, Experiment, Loop, cpu_id};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned};
 use model::warning::Warning;
+use verdict::grouping::by_key;
 
 use super::choice::CpuChoice;
 use crate::fields::IsaChoice;
@@ -91,30 +92,22 @@ impl Cell<'_> {
     fn wanted(&self, features: Features, machine: &Machine) -> Result<Vec<Wanted>, PlanError> {
         let runs = |kernel: &&'static Kernel| features.has_all(kernel.requires);
         let wanted = |kernel: &'static Kernel| Wanted { op: kernel.op, isa: kernel.isa, kernel: Ok(kernel) };
-        // If none can run here, the widest one names what is missing.
+        // If none can run here, one of them names what is missing.
         let refused =
             |kernel: &'static Kernel| Wanted { op: kernel.op, isa: kernel.isa, kernel: Err(missing(kernel, machine)) };
-        let found: Vec<Wanted> = match self.choice {
-            IsaChoice::Vector => {
-                let widest = self.kernels().find(runs).map(wanted);
-                widest.or_else(|| self.kernels().last().map(refused)).into_iter().collect()
-            }
+        let found = match self.choice {
+            IsaChoice::Vector => self.kernels().find(runs).map(wanted).or_else(|| self.kernels().last().map(refused)),
             IsaChoice::Named(isa) => {
                 let mut named = self.kernels().filter(|kernel| kernel.isa == isa);
-                let first = named.clone().find(runs).map(wanted);
-                first.or_else(|| named.next().map(refused)).into_iter().collect()
+                named.clone().find(runs).map(wanted).or_else(|| named.next().map(refused))
             }
             IsaChoice::All => {
-                let mut all: Vec<Wanted> = Vec::new();
-                for kernel in self.kernels().filter(runs) {
-                    if !all.iter().any(|one| (one.op, one.isa) == (kernel.op, kernel.isa)) {
-                        all.push(wanted(kernel));
-                    }
-                }
-                return if self.kernels().next().is_some() { Ok(all) } else { Err(self.unknown()) };
+                let all = by_key(self.kernels().filter(runs), |kernel| Some((kernel.op, kernel.isa)));
+                let all = all.iter().map(|(_, kernels)| wanted(kernels[0])).collect();
+                return self.kernels().next().map(|_| all).ok_or_else(|| self.unknown());
             }
         };
-        if found.is_empty() { Err(self.unknown()) } else { Ok(found) }
+        found.map(|one| vec![one]).ok_or_else(|| self.unknown())
     }
 
     /// The kernels for the block's operations on the element type, in the block's order.
@@ -149,13 +142,11 @@ impl Cell<'_> {
             let rate = if params.isa == Isa::Scalar { PLAIN_RATE } else { VECTOR_RATE };
             sampling = exact(&sampling, total / (rate * f64::from(self.threads)));
         }
+        let method = kernel.map_or("cpu/1", |kernel| kernel.method);
         let experiment = Experiment {
-            id: cpu_id(&params),
-            area: Area::Cpu,
-            method: kernel.map_or("cpu/1", |kernel| kernel.method).to_owned(),
             classic: kernel.and_then(|kernel| classic(kernel, features, self.stanza.total)),
             kernel: kernel.map(|kernel| facts(kernel, features)),
-            params: Params::Cpu(params),
+            ..Experiment::new(cpu_id(&params), params, method)
         };
         Planned {
             exact_work,
@@ -222,13 +213,8 @@ mod tests {
     const AVX2: &[Feature] = &[Feature::Sse2, Feature::Ssse3, Feature::Sse41, Feature::Avx2, Feature::Fma];
 
     fn stanza(op: &[CpuOp], element: Element, choice: IsaChoice) -> CpuChoice {
-        CpuChoice {
-            op: op.to_vec(),
-            elements: vec![element],
-            isa: vec![choice],
-            threads: vec![Threads::Count(1)],
-            total: None,
-        }
+        let (op, elements, isa) = (op.to_vec(), vec![element], vec![choice]);
+        CpuChoice { op, elements, isa, threads: vec![Threads::Count(1)], total: None }
     }
 
     fn rows_on(features: Features, machine: &Machine, stanzas: Vec<CpuChoice>) -> Result<Vec<Planned>, PlanError> {
@@ -314,13 +300,9 @@ mod tests {
 
     #[test]
     fn on_a_hybrid_each_row_gets_what_all_of_its_cpus_have() {
-        let suite = Suite {
-            cpu: vec![CpuChoice {
-                threads: vec![Threads::Count(1), Threads::Count(2)],
-                ..stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::Vector)
-            }],
-            ..Suite::embedded("quick").unwrap()
-        };
+        let threads = vec![Threads::Count(1), Threads::Count(2)];
+        let fma = CpuChoice { threads, ..stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::Vector) };
+        let suite = Suite { cpu: vec![fma], ..Suite::embedded("quick").unwrap() };
         let features = |cpus: &[u32]| Features::having(if cpus.contains(&1) { AVX2 } else { Feature::ALL });
         let rows = expand(&request_of(suite), &machine_with_cpus(2), &features).unwrap();
         assert_eq!(ids(&rows), ["cpu/fma/fp64/avx512/t1", "cpu/fma/fp64/avx2/t2"]);

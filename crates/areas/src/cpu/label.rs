@@ -56,10 +56,7 @@ const ISAS: [Isa; 15] = [
 
 /// The parameters of a CPU result of this version.
 pub fn params(row: &Row) -> Option<&CpuParams> {
-    match &row.params {
-        Params::Cpu(params) => Some(params),
-        _ => None,
-    }
+    if let Params::Cpu(params) = &row.params { Some(params) } else { None }
 }
 
 /// The position of a result in its table: by precision, operation and instruction set; later versions last.
@@ -138,22 +135,20 @@ mod tests {
 
     #[test]
     fn every_word_has_a_place_in_the_order() {
-        for isa in Isa::ALL {
-            assert!(ISAS.contains(isa), "{isa}");
-        }
-        for op in CpuOp::ALL {
-            assert!(OPS.contains(op), "{op}");
-        }
+        assert!(Isa::ALL.iter().all(|isa| ISAS.contains(isa)) && CpuOp::ALL.iter().all(|op| OPS.contains(op)));
     }
 
     #[test]
     fn an_accumulator_is_reported_where_it_is_not_the_element() {
         let kernel = |accumulator: &str| Loop { accumulator: accumulator.into(), ..Loop::default() };
-        assert_eq!(sums(Element::Int8, Some(&kernel("s32 <- u8 x s8"))), "s32 ← u8 × s8");
-        assert_eq!(sums(Element::Bf16, Some(&kernel("fp32 <- bf16 x bf16"))), "fp32 ← bf16 × bf16");
-        assert_eq!(sums(Element::Int8, Some(&kernel("s32"))), "s32");
-        assert_eq!(sums(Element::Int16, Some(&kernel("s16"))), "");
-        assert_eq!(sums(Element::Fp64, Some(&kernel("fp64"))), "");
+        for (element, accumulator, expected) in [
+            (Element::Int8, "s32 <- u8 x s8", "s32 ← u8 × s8"),
+            (Element::Int8, "s32", "s32"),
+            (Element::Int16, "s16", ""),
+            (Element::Fp64, "fp64", ""),
+        ] {
+            assert_eq!(sums(element, Some(&kernel(accumulator))), expected);
+        }
         assert_eq!(sums(Element::Fp64, None), "");
     }
 
@@ -161,8 +156,8 @@ mod tests {
     fn ids_without_threads_are_reported_in_words() {
         assert_eq!(stem_words("cpu/dot/int8/avx512_vnni"), "INT8 dot, AVX-512 VNNI");
         assert_eq!(stem_words("memory/dram"), "DRAM bandwidth");
-        assert_eq!(stem_words("memory/hbm"), "memory/hbm");
-        assert_eq!(stem_words("cpu/fma/fp64"), "cpu/fma/fp64");
-        assert_eq!(stem_words("cpu/fma/fp64/mmx"), "cpu/fma/fp64/mmx");
+        for unknown in ["memory/hbm", "cpu/fma/fp64", "cpu/fma/fp64/mmx"] {
+            assert_eq!(stem_words(unknown), unknown);
+        }
     }
 }

@@ -7,9 +7,9 @@ mod expand;
 mod findings;
 pub mod label;
 
-use kernels::table::KERNELS;
+use kernels::table::{KERNELS, Kernel};
 use model::document::Row;
-use model::experiment::{Area as Name, CpuParams, Experiment, Params};
+use model::experiment::Area as Name;
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
@@ -34,14 +34,11 @@ fn turbo_off(_: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
 }
 
 pub(crate) const AREA: AreaEntry = AreaEntry {
-    name: Name::Cpu,
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
-    method,
+    method: |experiment| {
+        let own = experiment.cpu()?;
+        let is_its = |kernel: &&Kernel| (kernel.op, kernel.element, kernel.isa) == (own.op, own.element, own.isa);
+        KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
+    },
     labels: label::LABELS,
 };
-
-fn method(experiment: &Experiment) -> Option<String> {
-    let Params::Cpu(CpuParams { op, element, isa, .. }) = experiment.params else { return None };
-    let is_its = |kernel: &&kernels::table::Kernel| (kernel.op, kernel.element, kernel.isa) == (op, element, isa);
-    KERNELS.iter().find(is_its).map(|kernel| kernel.method.to_owned())
-}

@@ -20,71 +20,57 @@ const THROUGHPUT: ChartAxis = ChartAxis::auto("Throughput", Unit::BytePerSecond)
 
 const IOPS_OVER_DEPTH: Over = Over {
     area: Area::Disk,
-    words: [
-        "disk-iops-over-depth",
-        "How many requests in flight does the disk need?",
-        "Random requests completed per second over the requests in flight, a line for each workload.",
-    ],
+    name: "disk-iops-over-depth",
+    title: "How many requests in flight does the disk need?",
+    about: "Random requests completed per second over the requests in flight, a line for each workload.",
     x: ChartAxis::new("Requests in flight per thread", Reading::Counts),
     y: REQUESTS,
     places: Axis::Depth,
     limit: PEAK,
 };
 const LATENCY_OVER_DEPTH: Over = Over {
-    words: [
-        "disk-latency-over-depth",
-        "Where does latency start to climb?",
-        "Median latency of random requests over the requests in flight, a line for each workload.",
-    ],
+    name: "disk-latency-over-depth",
+    title: "Where does latency start to climb?",
+    about: "Median latency of random requests over the requests in flight, a line for each workload.",
     y: LATENCY,
     ..IOPS_OVER_DEPTH
 };
 const IOPS_OVER_THREADS: Over = Over {
-    words: [
-        "disk-iops-over-threads",
-        "Do more threads complete more requests?",
-        "Random requests completed per second over threads, each workload at its best block.",
-    ],
+    name: "disk-iops-over-threads",
+    title: "Do more threads complete more requests?",
+    about: "Random requests completed per second over threads, each workload at its best block.",
     x: ChartAxis::THREADS,
     places: Axis::Threads,
     ..IOPS_OVER_DEPTH
 };
 const THROUGHPUT_OVER_THREADS: Over = Over {
-    words: [
-        "disk-throughput-over-threads",
-        "Does disk throughput grow with threads?",
-        "Bytes per second over threads, each workload at its best block.",
-    ],
+    name: "disk-throughput-over-threads",
+    title: "Does disk throughput grow with threads?",
+    about: "Bytes per second over threads, each workload at its best block.",
     y: THROUGHPUT,
     ..IOPS_OVER_THREADS
 };
 const LATENCY_OVER_THREADS: Over = Over {
-    words: [
-        "disk-latency-over-threads",
-        "Does a request take longer with more threads?",
-        "Median latency of random requests over threads, each workload at its smallest block.",
-    ],
+    name: "disk-latency-over-threads",
+    title: "Does a request take longer with more threads?",
+    about: "Median latency of random requests over threads, each workload at its smallest block.",
     y: LATENCY,
     ..IOPS_OVER_THREADS
 };
 const THROUGHPUT_OVER_BLOCKS: Over = Over {
-    words: [
-        "disk-throughput-over-blocks",
-        "Which block does the disk need?",
-        "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
-         number of threads.",
-    ],
+    name: "disk-throughput-over-blocks",
+    title: "Which block does the disk need?",
+    about: "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line \
+            for each number of threads.",
     x: ChartAxis::new("Block", Reading::Sizes),
     y: ChartAxis::log("Throughput", Unit::BytePerSecond),
     ..IOPS_OVER_THREADS
 };
 const LATENCY_OVER_BLOCKS: Over = Over {
-    words: [
-        "disk-latency-over-blocks",
-        "How long does a block take?",
-        "Median latency over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
-         number of threads.",
-    ],
+    name: "disk-latency-over-blocks",
+    title: "How long does a block take?",
+    about: "Median latency over the size of blocks, both on logarithmic axes, a panel for each workload and a line for \
+            each number of threads.",
     y: ChartAxis::log("Latency", Unit::Second),
     ..THROUGHPUT_OVER_BLOCKS
 };

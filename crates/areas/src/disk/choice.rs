@@ -6,7 +6,7 @@ use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
-use crate::fields::{Threads, kept, one_or_more, or, seconds, sizes, some_sampling};
+use crate::fields::{Threads, kept, one_or_more, or, seconds, sizes, some_sampling, usual};
 
 /// The deepest queue.
 pub(super) const MOST_DEPTH: u32 = 1024;
@@ -61,16 +61,16 @@ pub struct DiskChoice {
     pub direct: Vec<bool>,
     /// Synchronous writes: none, dsync (data), sync (data and metadata) [default: none].
     #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "nothing_more")]
+    #[serde(default = "usual")]
     pub sync: Vec<DiskSync>,
     /// Page cache: bypassed (direct I/O), cold, warm [default: bypassed].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "bypassed")]
+    #[serde(default = "usual")]
     pub cache: Vec<DiskCache>,
     /// Layouts of test files.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     #[arg(help = "Test files: shared (one for all threads), per_thread [default: shared]")]
-    #[serde(default = "one_file")]
+    #[serde(default = "usual")]
     pub layout: Vec<DiskLayout>,
     /// Offered load as a percentage of the peak rate (Poisson arrivals), 1 to 100.
     ///
@@ -118,27 +118,25 @@ impl DiskChoice {
             return Err(format!("a round of {round_seconds} s is too short: write {LEAST_ROUND_SECONDS} s or more"));
         }
         if let Some(op) = self.op.iter().find(|op| !op.writes()) {
-            return Err(format!(
-                "{op} writes nothing, so the drive cannot reach steady state: choose write, mixed or rewrite"
-            ));
+            let choose = "choose write, mixed or rewrite";
+            return Err(format!("{op} writes nothing, so the drive cannot reach steady state: {choose}"));
         }
-        if self.cache.iter().any(|cache| *cache != DiskCache::Bypassed) {
-            return Err("the page cache hides the state of the drive: leave cache out".into());
-        }
-        if self.engine.contains(&DiskEngine::Null) {
-            return Err("the engine null has no device: leave it out".into());
-        }
-        if !self.load_percent.is_empty() || self.total.is_some() || self.sampling.is_some() {
-            return Err("rounds define the sampling: leave load_percent, total and sampling out".into());
-        }
-        Ok(())
+        let cached = self.cache.iter().any(|cache| *cache != DiskCache::Bypassed);
+        let sampled = !self.load_percent.is_empty() || self.total.is_some() || self.sampling.is_some();
+        let problems = [
+            (cached, "the page cache hides the state of the drive: leave cache out"),
+            (self.engine.contains(&DiskEngine::Null), "the engine null has no device: leave it out"),
+            (sampled, "rounds define the sampling: leave load_percent, total and sampling out"),
+        ];
+        problems.iter().find(|(holds, _)| *holds).map_or(Ok(()), |(_, problem)| Err((*problem).to_owned()))
     }
 
     /// Whether nothing was chosen that narrows the benchmarks down, which a size does not.
     pub fn is_open(&self) -> bool {
-        let lists = [self.pattern.is_empty(), self.op.is_empty(), self.block.is_empty(), self.depth.is_empty()];
-        let more = [self.engine.is_empty(), self.sync.is_empty(), self.caches().is_empty(), self.layout.is_empty()];
-        lists.into_iter().chain(more).all(|open| open) && self.load_percent.is_empty()
+        let Self { pattern, op, block, depth, engine, sync, layout, load_percent, .. } = self;
+        let of_requests = pattern.is_empty() && op.is_empty() && block.is_empty() && depth.is_empty();
+        let of_files = engine.is_empty() && sync.is_empty() && self.caches().is_empty() && layout.is_empty();
+        of_requests && of_files && load_percent.is_empty()
     }
 
     /// The states of the page cache by `--cache` or `--direct`.
@@ -171,16 +169,4 @@ impl DiskChoice {
             ..block.clone()
         })
     }
-}
-
-fn nothing_more() -> Vec<DiskSync> {
-    vec![DiskSync::None]
-}
-
-fn bypassed() -> Vec<DiskCache> {
-    vec![DiskCache::Bypassed]
-}
-
-fn one_file() -> Vec<DiskLayout> {
-    vec![DiskLayout::Shared]
 }

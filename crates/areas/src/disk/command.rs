@@ -8,10 +8,7 @@ use crate::suite::Suite;
 
 const DISK: &str = include_str!("../../../../suites/disk.toml");
 
-/// The suite, narrowed to what was chosen.
-///
-/// # Errors
-/// No benchmark has what was chosen.
+/// The suite, narrowed to the choice; an error if no benchmark is left.
 pub fn suite(choice: &DiskChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(DISK, "disk")?;
     let disk: Vec<DiskChoice> = suite.disk.iter().filter_map(|block| choice.narrowed(block)).collect();

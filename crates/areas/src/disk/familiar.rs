@@ -21,7 +21,7 @@ const NAMES: &[(DiskPattern, u64, u32, u32, &str)] = &[
 
 /// What these names mean.
 pub const ABOUT: &str = "Known as: the name in CrystalDiskMark and KDiskMark. SEQ1M Q8T1: sequential (RND: random), \
-    blocks of 1 MiB, queue depth 8 per thread (Q), 1 thread (T).";
+                         blocks of 1 MiB, queue depth 8 per thread (Q), 1 thread (T).";
 
 /// The name of a disk result, if it has one.
 pub fn name(row: &Row) -> Option<&'static str> {

@@ -4,6 +4,7 @@ use model::disk_target::DiskTarget;
 use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskLayout};
 use model::machine::Machine;
+use model::number::counted;
 use model::plan::PlanError;
 use model::unit::format_size;
 
@@ -41,12 +42,9 @@ pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
 
 /// Whether the file is too small for the requests in flight: an error if the `wanted` size is, an obstacle if there was no room.
 pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
-    let size = params.size;
-    match too_small_for(params, wanted).map(|sentence| format!("{sentence}; choose a larger --size")) {
-        Some(sentence) => Err(PlanError(sentence)),
-        None => {
-            Ok(too_small_for(params, size).map(|sentence| format!("{sentence}; there is no room for a larger one")))
-        }
+    match too_small_for(params, wanted) {
+        Some(sentence) => Err(PlanError(format!("{sentence}; choose a larger --size"))),
+        None => Ok(too_small_for(params, params.size).map(|why| format!("{why}; there is no room for a larger one"))),
     }
 }
 
@@ -56,14 +54,10 @@ pub fn too_small_for(params: &DiskParams, size: u64) -> Option<String> {
     let threads = threads / files_of(layout, threads).max(1);
     let least = block * u64::from(depth) * u64::from(threads) * BLOCKS_PER_REQUEST;
     let whose = if threads == 1 { String::new() } else { format!(" from each of {threads} threads") };
+    let (requests, block) = (counted(depth.into(), "request"), format_size(block));
     (least > size).then(|| {
-        format!(
-            "a test file of {} is too small for {depth} {} of {} in flight{whose}: it takes {}",
-            rounded(size),
-            if depth == 1 { "request" } else { "requests" },
-            format_size(block),
-            rounded(least)
-        )
+        let (size, least) = (rounded(size), rounded(least));
+        format!("a test file of {size} is too small for {requests} of {block} in flight{whose}: it takes {least}")
     })
 }
 
@@ -71,8 +65,8 @@ pub(super) fn no_direct(params: &DiskParams, target: Option<&DiskTarget>) -> Opt
     let target = target.filter(|_| params.direct && params.engine != DiskEngine::Null)?;
     let why = target.no_direct.as_ref()?;
     Some(format!(
-        "'{}' ({}) has no direct I/O ({why}): choose --cache cold,warm for rows through the page cache, or a directory on \
-         another file system with --dir",
+        "'{}' ({}) has no direct I/O ({why}): choose --cache cold,warm for rows through the page cache, or a directory \
+         on another file system with --dir",
         target.directory.display(),
         target.storage.filesystem.as_deref().unwrap_or("an unknown file system")
     ))
@@ -83,12 +77,8 @@ pub(super) fn too_little_cache(params: &DiskParams, machine: &Machine) -> Option
     let available = footprint::available_bytes(machine).filter(|_| params.cache == DiskCache::Warm)?;
     let what = if params.layout == DiskLayout::Shared { "the test file of" } else { "the test files of together" };
     (bytes > available / CACHE_SHARE).then(|| {
-        format!(
-            "the page cache cannot be kept warm: {what} {} must fit into half of the {} of available memory; \
-             choose a smaller --size",
-            rounded(bytes),
-            rounded(available)
-        )
+        let must = format!("{} must fit into half of the {} of available memory", rounded(bytes), rounded(available));
+        format!("the page cache cannot be kept warm: {what} {must}; choose a smaller --size")
     })
 }
 
@@ -100,8 +90,8 @@ pub(super) fn more_than_a_pass(params: &DiskParams, exact_work: Option<f64>) -> 
     (requests > blocks as f64).then(|| {
         let block = format_size(params.block);
         format!(
-            "the total of {requests:.0} requests of {block} is more than a test file of {} has: what is read again is not \
-             cold; leave --exact-workload out, or choose a larger --size",
+            "the total of {requests:.0} requests of {block} is more than a test file of {} has: what is read again is \
+             not cold; leave --exact-workload out, or choose a larger --size",
             rounded(params.size)
         )
     })

@@ -133,8 +133,8 @@ fn while_measuring(params: &DiskParams) -> u64 {
     let lanes = Lanes::of(params, params.engine == DiskEngine::Sync);
     // A ring tries the small arena while it still holds the large one.
     let tried = if params.engine == DiskEngine::IoUring { 2 } else { 1 };
-    let arenas: u64 =
-        arenas(params.op, params.block, lanes).iter().take(tried).map(|bytes| arena_takes(params.engine, *bytes)).sum();
+    let arenas = arenas(params.op, params.block, lanes).into_iter().take(tried);
+    let arenas: u64 = arenas.map(|bytes| arena_takes(params.engine, bytes)).sum();
     let histograms = if params.op.reads() && params.op.writes() { 3 } else { 1 };
     let of_lane = arenas + histograms * HISTOGRAM_BYTES + THREAD_BYTES;
     let device = params.engine != DiskEngine::Null;

@@ -89,17 +89,17 @@ pub fn label(params: &DiskParams) -> Label {
 }
 
 /// The aspects that differ within a run: sentences name them if unusual.
-pub const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
+const ASPECTS_OF_A_ROW: std::ops::Range<usize> = 2..6;
 
 /// Directory, engine, cache, load, synchronous writes, layout, file size, and threads or depth.
-pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
+fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>> {
     let other = match axis {
         Axis::Depth if params.threads == 1 => String::new(),
         Axis::Depth => threads(params.threads),
         Axis::Threads | Axis::Streams | Axis::Connections => Axis::Depth.words(params.depth),
     };
     let of_file = |words: String| if params.engine == DiskEngine::Null { String::new() } else { words };
-    [
+    vec![
         Some(of_file(params.path.clone())),
         Some(engine_words(params.engine).to_owned()),
         Some(of_file(cache_words(params).to_owned())),
@@ -109,7 +109,6 @@ pub fn aspects(row: &Row, params: &DiskParams, axis: Axis) -> Vec<Option<String>
         (row.status == Status::Ok).then(|| of_file(file_words(row, params))),
         Some(other),
     ]
-    .into()
 }
 
 fn file_words(row: &Row, params: &DiskParams) -> String {
@@ -135,13 +134,12 @@ pub fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
     }
     let transport = |name: &String| disks.iter().find(|disk| disk.name == *name)?.transport.clone();
     let words = |name: &String| transport(name).map_or_else(|| name.clone(), |way| format!("{name} ({way})"));
-    Some(match devices.len() {
-        0 => upper,
-        few if few <= FEW => {
-            format!("{upper} on {}", devices.iter().map(words).collect::<Vec<_>>().join(" and "))
-        }
-        many => format!("{upper} on {}", counted(many as u64, "disk")),
-    })
+    let lowest = match devices.len() {
+        0 => return Some(upper),
+        1..=FEW => devices.iter().map(words).collect::<Vec<_>>().join(" and "),
+        many => counted(many as u64, "disk"),
+    };
+    Some(format!("{upper} on {lowest}"))
 }
 
 /// The interface of requests: `io_uring`, `sync threads`.
@@ -179,7 +177,7 @@ const fn layout_words(layout: DiskLayout) -> &'static str {
 }
 
 /// Past the page cache, the usual case.
-pub const DIRECT: &str = "direct";
+const DIRECT: &str = "direct";
 
 const fn cache_words(params: &DiskParams) -> &'static str {
     match (params.direct, params.cache) {

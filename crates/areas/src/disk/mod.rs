@@ -56,11 +56,7 @@ pub fn impossible<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
 }
 
 pub(crate) const AREA: AreaEntry = AreaEntry {
-    name: Name::Disk,
     expand: expand::expand,
-    method: |experiment| {
-        let Params::Disk(params) = &experiment.params else { return None };
-        Some(expand::method_of(params, &experiment.method).to_owned())
-    },
+    method: |experiment| Some(expand::method_of(experiment.disk()?, &experiment.method).to_owned()),
     labels: label::LABELS,
 };

@@ -34,23 +34,18 @@ impl<'a> Ground<'a> {
     pub(super) fn find(request: &'a Request, machine: &Machine, stanzas: &[DiskChoice]) -> Result<Self, PlanError> {
         let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
         if let Some(size) = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd) {
-            let size = format_size(size);
-            return Err(PlanError(format!(
-                "a test file of {size} is not possible: its size must be a multiple of 4 KiB"
-            )));
+            let why = "its size must be a multiple of 4 KiB";
+            return Err(PlanError(format!("a test file of {} is not possible: {why}", format_size(size))));
         }
         let Some(target) = &request.disk else {
             let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());
             return Ok(Self { target: None, halvings: 0, obstacle });
         };
-        if let Some(obstacle) = &target.obstacle {
-            if target.named {
-                return Err(PlanError(obstacle.clone()));
-            }
-            return Ok(Self { target: Some(target), halvings: 0, obstacle: Some(obstacle.clone()) });
-        }
-        let (halvings, obstacle) =
-            fit(target, &wishes(request, machine, stanzas), !request.choices.disk.size.is_empty())?;
+        let (halvings, obstacle) = match &target.obstacle {
+            Some(obstacle) if target.named => return Err(PlanError(obstacle.clone())),
+            Some(obstacle) => (0, Some(obstacle.clone())),
+            None => fit(target, &wishes(request, machine, stanzas), !request.choices.disk.size.is_empty())?,
+        };
         Ok(Self { target: Some(target), halvings, obstacle })
     }
 
@@ -97,23 +92,22 @@ fn fit(
     let free = format!("{} are free, {} must stay free", rounded(target.available_bytes), rounded(reserve));
     let directory = target.directory.display();
     if chosen {
-        let files: u32 = wishes.values().sum();
-        let what = if files == 1 { "a test file of".to_owned() } else { format!("{files} test files of together") };
-        let verb = if files == 1 { "does" } else { "do" };
-        return Err(PlanError(format!("{what} {} {verb} not fit into '{directory}': {free}", rounded(bytes(0)))));
+        let wanted = rounded(bytes(0));
+        let what = match wishes.values().sum::<u32>() {
+            1 => format!("a test file of {wanted} does"),
+            files => format!("{files} test files of together {wanted} do"),
+        };
+        return Err(PlanError(format!("{what} not fit into '{directory}': {free}")));
     }
     // Each halving but the last makes a difference, and after 64 nothing is left to be halved.
     if let Some(halvings) = (1..u64::BITS).find(|halvings| bytes(*halvings) <= room) {
         return Ok((halvings, None));
     }
     let least = rounded(bytes(u64::BITS - 1));
-    let advice = if target.named { "name another directory with --dir" } else { "name a directory with --dir" };
-    Ok((
-        0,
-        Some(format!(
-            "'{directory}' is nearly full: {free}, and test files need {least} at least; {advice}, or free some"
-        )),
-    ))
+    let which = if target.named { "another" } else { "a" };
+    let advice = format!("name {which} directory with --dir, or free some");
+    let obstacle = format!("'{directory}' is nearly full: {free}, and test files need {least} at least; {advice}");
+    Ok((0, Some(obstacle)))
 }
 
 pub use model::number::size_rounded as rounded;

@@ -16,11 +16,9 @@ pub fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
 
 /// What the CPU time of a request includes, if any is known.
 pub fn cpu_words(rows: &[&Row]) -> Option<String> {
-    rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| {
-        "CPU per request: a thread's CPU time divided by its requests, including system calls and data checks, excluding \
-         interrupts and kernel threads."
-            .to_owned()
-    })
+    let words = "CPU per request: a thread's CPU time divided by its requests, including system calls and data checks, \
+                 excluding interrupts and kernel threads.";
+    rows.iter().any(|row| cpu_seconds_per_request(row).is_some()).then(|| words.to_owned())
 }
 
 /// The rate of our own loop without a device, and the results as a share of it.
@@ -49,8 +47,8 @@ pub fn cut_words(rows: &[&Row]) -> Option<String> {
     let which = if cut == rows.len() as u64 { String::new() } else { format!(" of {}", counted(cut, "result")) };
     (cut > 0).then(|| {
         format!(
-            "The test file{which} is smaller than planned, to keep to the time budget. A device may cache more of a small \
-             file. Raise --time-budget or set --size."
+            "The test file{which} is smaller than planned, to keep to the time budget. A device may cache more of a \
+             small file. Raise --time-budget or set --size."
         )
     })
 }

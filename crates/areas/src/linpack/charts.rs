@@ -23,8 +23,8 @@ const SIDES: [&str; 3] = [
 const OVER_SIZE: [&str; 3] = [
     "linpack-over-size",
     "From which size on does LINPACK reach its rate?",
-    "Floating-point operations per second over the order of the system, a line for each number of threads and solver, with \
-     the theoretical peak as a dash at each point.",
+    "Floating-point operations per second over the order of the system, a line for each number of threads and solver, \
+     with the theoretical peak as a dash at each point.",
 ];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {

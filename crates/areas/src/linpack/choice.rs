@@ -8,7 +8,7 @@ use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use super::solver::computes;
-use crate::fields::{IsaChoice, Threads, from_text, kept, or, seconds, some_sampling, some_seconds};
+use crate::fields::{IsaChoice, Threads, from_text, kept, or, seconds, some_sampling, some_seconds, usual, widest};
 
 /// The largest order: a matrix of 8 TB.
 pub(crate) const MOST_N: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub struct LinpackChoice {
     pub op: Vec<LinpackOp>,
     /// Solvers: own, faer, system (installed BLAS and LAPACK) [default: own].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "own")]
+    #[serde(default = "usual")]
     pub engine: Vec<LinpackEngine>,
     /// Orders of the systems, or auto [default: auto].
     ///
@@ -155,17 +155,11 @@ from_text!(Order, Leading);
 /// The largest alignment: that of mapped memory.
 const MOST_ALIGN: u64 = 2 << 20;
 
-/// Parses an alignment.
-///
-/// # Errors
-/// It is no power of two from 8 B to 2 MiB.
-pub fn parse_alignment(text: &str) -> Result<u64, String> {
+fn parse_alignment(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?;
-    if bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes) {
-        Ok(bytes)
-    } else {
-        Err(format!("'{text}' is not a valid alignment; write a power of two from 8B to 2MiB"))
-    }
+    let is_valid = bytes.is_power_of_two() && (8..=MOST_ALIGN).contains(&bytes);
+    let problem = || format!("'{text}' is not a valid alignment; write a power of two from 8B to 2MiB");
+    is_valid.then_some(bytes).ok_or_else(problem)
 }
 
 fn alignments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D::Error> {
@@ -173,16 +167,8 @@ fn alignments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u64>, D:
     texts.iter().map(|text| parse_alignment(text).map_err(D::Error::custom)).collect()
 }
 
-fn own() -> Vec<LinpackEngine> {
-    vec![LinpackEngine::Own]
-}
-
 fn auto() -> Vec<Order> {
     vec![Order::Auto]
-}
-
-fn widest() -> Vec<IsaChoice> {
-    vec![IsaChoice::Vector]
 }
 
 const fn aim() -> f64 {

@@ -10,10 +10,7 @@ use crate::suite::Suite;
 
 const LINPACK: &str = include_str!("../../../../suites/linpack.toml");
 
-/// The suite, narrowed to the choice.
-///
-/// # Errors
-/// No benchmark is left.
+/// The suite, narrowed to the choice; an error if no benchmark is left.
 pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
     let has_factors = choice.op.is_empty() || choice.op.contains(&LinpackOp::LuMixed);
     let refused = choice.elements.iter().find_map(|element| refused_factors(*element));
@@ -23,11 +20,8 @@ pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(LINPACK, "linpack")?;
     let linpack: Vec<LinpackChoice> = suite.linpack.iter().filter_map(|block| choice.narrowed(block)).collect();
     if linpack.is_empty() {
-        return Err(PlanError(
-            "there is no LINPACK benchmark of that combination; known: --op lu with --type fp64, lu_mixed with \
-                    --type fp32 or bf16, and gemm with --type fp64 or fp32"
-                .to_owned(),
-        ));
+        let known = "--op lu with --type fp64, lu_mixed with --type fp32 or bf16, and gemm with --type fp64 or fp32";
+        return Err(PlanError(format!("there is no LINPACK benchmark of that combination; known: {known}")));
     }
     Ok(Suite { name: Area::Linpack.to_string(), linpack, ..suite })
 }

@@ -59,7 +59,7 @@ pub(super) fn largest_order(op: LinpackOp, element: Element, bytes: u64, lda_of:
     let fits = |n: u64| most_bytes(op, element, n, lda_of(n)) <= bytes;
     let (mut fitting, mut beyond) = (0, MOST_N + 1);
     while beyond - fitting > 1 {
-        let middle = fitting + (beyond - fitting) / 2;
+        let middle = fitting.midpoint(beyond);
         if fits(middle) { fitting = middle } else { beyond = middle }
     }
     fitting

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
 use model::isa::{Element, Isa};
-use model::linpack::{LinpackEngine, LinpackMatrix, LinpackOp, LinpackParams};
+use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
 use model::number::brief::{flops, percent};
 use model::number::counted;
@@ -12,17 +12,16 @@ use model::sample::MetricName;
 use verdict::findings::estimate::{Estimate, highest, rate, sane};
 use verdict::findings::rules::{FindingRules, Rule, TableSlot};
 
-use super::label::{LABELS, params};
+use super::label::{LABELS, is_dominant, params};
 
 const LADDER: Rule = Rule::new(
     "linpack_ladder",
     "values",
-    "LINPACK on {threads}: DGEMM reaches {product} of the FMA rate ({fma}); the solution (N = {n}) reaches \
-     {share}, which is {of_product} of DGEMM.",
+    "LINPACK on {threads}: DGEMM reaches {product} of the FMA rate ({fma}); the solution (N = {n}) reaches {share}, \
+     which is {of_product} of DGEMM.",
     "the fastest product and solution of a thread count, each compared with the FMA rate just before it",
     "the product and the solution",
 );
-
 const CORE_TYPE: Rule = Rule::new(
     "linpack_core_type",
     "values",
@@ -40,7 +39,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     ..FindingRules::new(LABELS.title)
 };
 
-#[derive(Clone, Copy)]
 struct Known<'a> {
     row: &'a Row,
     params: &'a LinpackParams,
@@ -52,7 +50,7 @@ fn describe(row: &Row) -> String {
     match params.op {
         LinpackOp::Gemm => format!("GEMM of {} (N = {})", params.element, params.n),
         LinpackOp::Lu => format!("LINPACK (N = {})", params.n),
-        LinpackOp::LuMixed if params.matrix() == Some(LinpackMatrix::DiagonallyDominant) => {
+        LinpackOp::LuMixed if is_dominant(params) => {
             format!("HPL-MxP with factors in {} (N = {})", params.element, params.n)
         }
         LinpackOp::LuMixed => format!("mixed-precision LINPACK (N = {})", params.n),
@@ -91,8 +89,7 @@ fn ladder(all: &[Known<'_>], count: u32) -> Option<Finding> {
         let adds = one.row.conditions.linpack.as_ref()?.fma_flop_per_second;
         adds.and_then(sane).map(|adds| (adds, one.rate.median / adds))
     };
-    let solution = of(LinpackOp::Lu)?;
-    let product = of(LinpackOp::Gemm)?;
+    let (solution, product) = (of(LinpackOp::Lu)?, of(LinpackOp::Gemm)?);
     let ((_, share), (adds, of_adds)) = (of_multiply_adds(solution)?, of_multiply_adds(product)?);
     let fields = [
         ("threads", counted(count.into(), "thread")),
@@ -125,32 +122,12 @@ fn core_types(all: &[Known<'_>], machine: &Machine) -> Vec<Finding> {
 fn vector_width(label: &str) -> Option<u8> {
     const AVX512: &[&str] = &["skylakex", "cooperlake", "sapphirerapids", "skx", "zen4", "zen5", "avx-512"];
     const AVX2: &[&str] = &["haswell", "zen", "zen2", "zen3", "excavator", "avx2"];
-    const OLDER: &[&str] = &[
-        "prescott",
-        "core2",
-        "penryn",
-        "dunnington",
-        "nehalem",
-        "atom",
-        "nano",
-        "athlon",
-        "opteron",
-        "opteron_sse3",
-        "barcelona",
-        "bobcat",
-        "sandybridge",
-        "bulldozer",
-        "piledriver",
-        "steamroller",
-        "generic",
-        "avx",
-        "sse2",
-        "ssse3",
-        "sse4.1",
-        "sse4.2",
-    ];
+    const INTEL: &[&str] = &["prescott", "core2", "penryn", "dunnington", "nehalem", "atom", "nano", "sandybridge"];
+    const AMD: &[&str] = &["athlon", "opteron", "opteron_sse3", "barcelona", "bobcat"];
+    const AMD_FX: &[&str] = &["bulldozer", "piledriver", "steamroller"];
+    const SETS: &[&str] = &["generic", "avx", "sse2", "ssse3", "sse4.1", "sse4.2"];
     let word = label.split_whitespace().next_back()?.to_lowercase();
-    let widths = [(AVX512, 2), (AVX2, 1), (OLDER, 0)];
+    let widths = [(AVX512, 2), (AVX2, 1), (INTEL, 0), (AMD, 0), (AMD_FX, 0), (SETS, 0)];
     widths.into_iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, width)| width)
 }
 
@@ -202,8 +179,8 @@ mod tests {
         let rows = [product(92e9), row(10_000, 2, 87e9, |_| {}), row(1000, 2, 40e9, |_| {})];
         let text = found(&rows, "linpack_ladder");
         assert_eq!(text.len(), 1);
-        let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of the FMA rate (100 GFLOP/s); the solution (N = 10000) \
-                        reaches 87 %, which is 95 % of DGEMM.";
+        let expected = "LINPACK on 2 threads: DGEMM reaches 92 % of the FMA rate (100 GFLOP/s); the solution (N = \
+                        10000) reaches 87 %, which is 95 % of DGEMM.";
         assert_eq!(text[0], expected);
         assert!(found(&rows[1..], "linpack_ladder").is_empty());
         assert!(found(&[product(92e9)], "linpack_ladder").is_empty(), "a ladder needs all rungs");

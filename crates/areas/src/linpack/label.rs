@@ -24,7 +24,7 @@ pub(super) const LABELS: Labels = Labels {
 };
 
 /// Whether a result solves as HPL does: our own solver, in fp64 throughout.
-pub fn solves_as_hpl(row: &Row) -> bool {
+pub(crate) fn solves_as_hpl(row: &Row) -> bool {
     params(row).map_or(row.area == Area::Linpack, |own| {
         (own.op, own.engine, own.element) == (LinpackOp::Lu, LinpackEngine::Own, Element::Fp64)
     })
@@ -35,20 +35,13 @@ pub fn params(row: &Row) -> Option<&LinpackParams> {
     if let Params::Linpack(params) = &row.params { Some(params) } else { None }
 }
 
-const fn letter(element: Element) -> &'static str {
-    match element {
-        Element::Fp32 => "S",
-        Element::Fp64 => "D",
-        _ => "",
-    }
-}
-
 fn what(params: &LinpackParams) -> String {
     match params.op {
         LinpackOp::Lu => "LINPACK".to_owned(),
         LinpackOp::LuMixed if is_dominant(params) => "HPL-MxP".to_owned(),
         LinpackOp::LuMixed => "LINPACK mixed".to_owned(),
-        LinpackOp::Gemm => format!("{}GEMM", letter(params.element)),
+        LinpackOp::Gemm if params.element == Element::Fp32 => "SGEMM".to_owned(),
+        LinpackOp::Gemm => "DGEMM".to_owned(),
     }
 }
 
@@ -69,12 +62,16 @@ pub fn curve_title(params: &LinpackParams) -> String {
     let mut words = vec![format!("{} over N", what(params))];
     words.extend(factors(params));
     words.extend(params.isa.map(|isa| isa.title().to_owned()));
-    match params.engine {
-        LinpackEngine::Own => {}
-        LinpackEngine::Faer => words.push("faer".to_owned()),
-        LinpackEngine::System => words.push("system library".to_owned()),
-    }
+    words.extend(engine_words(params.engine));
     words.join(", ")
+}
+
+fn engine_words(engine: LinpackEngine) -> Option<String> {
+    match engine {
+        LinpackEngine::Own => None,
+        LinpackEngine::Faer => Some("faer".to_owned()),
+        LinpackEngine::System => Some("system library".to_owned()),
+    }
 }
 
 /// The parameters that the id of a result shows.
@@ -91,7 +88,7 @@ fn chosen(row: &Row, params: &LinpackParams) -> LinpackChoices {
 }
 
 /// `N = 10000`, and the other chosen parameters.
-pub fn label(row: &Row, params: &LinpackParams) -> Label {
+fn label(row: &Row, params: &LinpackParams) -> Label {
     let chosen = chosen(row, params);
     let mut how = vec![format!("N = {}", params.n)];
     how.extend(factors(params));
@@ -102,13 +99,7 @@ pub fn label(row: &Row, params: &LinpackParams) -> Label {
     how.extend(chosen.lda.then(|| format!("LDA = {}", params.lda)));
     how.extend(chosen.align.then(|| format!("aligned to {}", crate::label::parts::block_words(params.align))));
     how.extend(params.isa.filter(|_| chosen.isa).map(|isa| isa.title().to_owned()));
-    match params.engine {
-        LinpackEngine::Own => {}
-        LinpackEngine::Faer => how.push("faer".to_owned()),
-        LinpackEngine::System => {
-            let library = row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.clone());
-            how.push(library.unwrap_or_else(|| "system library".to_owned()));
-        }
-    }
+    let library = row.conditions.linpack.as_ref().and_then(|seen| seen.kernel.clone());
+    how.extend(library.filter(|_| params.engine == LinpackEngine::System).or_else(|| engine_words(params.engine)));
     Label { what: what(params), how: how.join(", "), detail: String::new() }
 }

@@ -10,7 +10,7 @@ mod judge;
 pub mod label;
 pub mod solver;
 
-use model::experiment::{Area as Name, Params};
+use model::experiment::Area as Name;
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
 pub use choice::LinpackChoice;
@@ -31,11 +31,10 @@ pub(crate) const RULES: AreaRules = AreaRules {
 };
 
 pub(crate) const AREA: AreaEntry = AreaEntry {
-    name: Name::Linpack,
     expand: |request, machine| expand::expand(request, machine, &|cpus| request.features.common(machine, cpus)),
     method: |experiment| {
-        let Params::Linpack(params) = &experiment.params else { return None };
-        Some(solver::method(params.engine, params.op, params.element).to_owned())
+        let own = experiment.linpack()?;
+        Some(solver::method(own.engine, own.op, own.element).to_owned())
     },
     labels: label::LABELS,
 };

@@ -1,5 +1,7 @@
 //! The operations of each solver, and how our own blocks a problem.
 
+use std::collections::BTreeSet;
+
 use kernels::dense::{self, Blocking, Caches, Real, Tile};
 use kernels::features::Feature;
 use model::isa::{Element, Isa};
@@ -14,46 +16,23 @@ struct Ability {
     method: &'static str,
 }
 
+const fn ability(engine: LinpackEngine, op: LinpackOp, elements: &'static [Element], method: &'static str) -> Ability {
+    Ability { engine, op, elements, method }
+}
+
+const FP64: &[Element] = &[Element::Fp64];
+const BOTH: &[Element] = &[Element::Fp64, Element::Fp32];
+
 const ABILITIES: &[Ability] = &[
-    Ability { engine: LinpackEngine::Own, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu/1" },
-    Ability {
-        engine: LinpackEngine::Own,
-        op: LinpackOp::LuMixed,
-        elements: &[Element::Fp32],
-        method: "linpack-lu-mixed/1",
-    },
+    ability(LinpackEngine::Own, LinpackOp::Lu, FP64, "linpack-lu/1"),
+    ability(LinpackEngine::Own, LinpackOp::LuMixed, &[Element::Fp32], "linpack-lu-mixed/1"),
     // Another matrix, hence another method.
-    Ability {
-        engine: LinpackEngine::Own,
-        op: LinpackOp::LuMixed,
-        elements: &[Element::Bf16],
-        method: "linpack-lu-mixed-dominant/1",
-    },
-    Ability {
-        engine: LinpackEngine::Own,
-        op: LinpackOp::Gemm,
-        elements: &[Element::Fp64, Element::Fp32],
-        method: "linpack-gemm/1",
-    },
-    Ability { engine: LinpackEngine::Faer, op: LinpackOp::Lu, elements: &[Element::Fp64], method: "linpack-lu-faer/1" },
-    Ability {
-        engine: LinpackEngine::Faer,
-        op: LinpackOp::Gemm,
-        elements: &[Element::Fp64, Element::Fp32],
-        method: "linpack-gemm-faer/1",
-    },
-    Ability {
-        engine: LinpackEngine::System,
-        op: LinpackOp::Lu,
-        elements: &[Element::Fp64],
-        method: "linpack-lu-system/1",
-    },
-    Ability {
-        engine: LinpackEngine::System,
-        op: LinpackOp::Gemm,
-        elements: &[Element::Fp64, Element::Fp32],
-        method: "linpack-gemm-system/1",
-    },
+    ability(LinpackEngine::Own, LinpackOp::LuMixed, &[Element::Bf16], "linpack-lu-mixed-dominant/1"),
+    ability(LinpackEngine::Own, LinpackOp::Gemm, BOTH, "linpack-gemm/1"),
+    ability(LinpackEngine::Faer, LinpackOp::Lu, FP64, "linpack-lu-faer/1"),
+    ability(LinpackEngine::Faer, LinpackOp::Gemm, BOTH, "linpack-gemm-faer/1"),
+    ability(LinpackEngine::System, LinpackOp::Lu, FP64, "linpack-lu-system/1"),
+    ability(LinpackEngine::System, LinpackOp::Gemm, BOTH, "linpack-gemm-system/1"),
 ];
 
 fn abilities(engine: LinpackEngine, op: LinpackOp) -> impl Iterator<Item = &'static Ability> {
@@ -74,30 +53,24 @@ pub(super) fn known(engine: LinpackEngine) -> String {
         let elements: Vec<&str> = one.elements.iter().map(|element| element.name()).collect();
         format!("{} of {}", one.op, elements.join(" and "))
     };
-    let all: Vec<String> = ABILITIES.iter().filter(|one| one.engine == engine).map(of).collect();
-    if all.is_empty() { "nothing in this version".to_owned() } else { all.join(", ") }
+    ABILITIES.iter().filter(|one| one.engine == engine).map(of).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn method(engine: LinpackEngine, op: LinpackOp, element: Element) -> &'static str {
     abilities(engine, op).find(|one| one.elements.contains(&element)).map_or("linpack/1", |one| one.method)
 }
 
-pub(super) const fn refused_factors(element: Element) -> Option<&'static str> {
-    match element {
-        Element::Fp16 => Some(
-            "there are no factors in fp16: outside AMX-FP16 (Granite Rapids) no instruction of x86-64 multiplies fp16 and \
-             adds in fp32; --op lu_mixed has --type fp32 and bf16",
-        ),
-        _ => None,
-    }
+pub(super) fn refused_factors(element: Element) -> Option<&'static str> {
+    (element == Element::Fp16).then_some(
+        "there are no factors in fp16: outside AMX-FP16 (Granite Rapids) no instruction of x86-64 multiplies fp16 and \
+         adds in fp32; --op lu_mixed has --type fp32 and bf16",
+    )
 }
 
 /// Why this program lacks a solver.
 pub fn refused(engine: LinpackEngine) -> Option<String> {
-    let is_missing = engine == LinpackEngine::Faer && cfg!(not(feature = "faer"));
-    is_missing.then(|| {
-        "this program was built without faer; build it with `cargo build --release --features faer`".to_owned()
-    })
+    let sentence = "this program was built without faer; build it with `cargo build --release --features faer`";
+    (engine == LinpackEngine::Faer && cfg!(not(feature = "faer"))).then(|| sentence.to_owned())
 }
 
 /// An instruction set of our own solver.
@@ -174,9 +147,7 @@ pub fn caches(machine: &Machine, cpus: &[u32]) -> Caches {
     let share = |level: u32, cpu: &u32| {
         let data = machine.caches.iter().filter(|cache| cache.kind != "instruction" && cache.level == level);
         let cache = data.into_iter().find(|cache| cache.cpus.contains(cpu))?;
-        let mut sharing: Vec<&u32> = cpus.iter().filter(|cpu| cache.cpus.contains(cpu)).collect();
-        sharing.sort_unstable();
-        sharing.dedup();
+        let sharing: BTreeSet<&u32> = cpus.iter().filter(|cpu| cache.cpus.contains(cpu)).collect();
         usize::try_from(cache.bytes? / sharing.len().max(1) as u64).ok()
     };
     let least = |level: u32| cpus.iter().filter_map(|cpu| share(level, cpu)).min().unwrap_or(0);
@@ -221,12 +192,9 @@ mod tests {
 
     #[test]
     fn threads_on_one_core_share_its_caches() {
-        let cache = |level, bytes, cpus: &[u32]| Cache {
-            level,
-            kind: "unified".into(),
-            bytes: Some(bytes),
-            cpus: cpus.to_vec(),
-            ..Cache::default()
+        let cache = |level, bytes, cpus: &[u32]| {
+            let (kind, bytes, cpus) = ("unified".into(), Some(bytes), cpus.to_vec());
+            Cache { level, kind, bytes, cpus, ..Cache::default() }
         };
         let caches = vec![cache(1, 48 << 10, &[0, 1]), cache(2, 2 << 20, &[0, 1]), cache(1, 32 << 10, &[2])];
         let machine = Machine { caches, ..Machine::default() };

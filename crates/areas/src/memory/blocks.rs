@@ -38,13 +38,12 @@ pub fn share_bytes(params: &MemoryParams) -> usize {
 }
 
 /// Whether it accesses blocks or single words.
-pub const fn has_blocks(params: &MemoryParams) -> bool {
-    matches!(params.pattern, MemoryPattern::Random)
-        || matches!(params.pattern, MemoryPattern::Sequential) && params.block.is_some()
+pub(super) fn has_blocks(params: &MemoryParams) -> bool {
+    params.pattern == MemoryPattern::Random || params.pattern == MemoryPattern::Sequential && params.block.is_some()
 }
 
 /// Why the blocks of a benchmark of blocks are impossible.
-pub fn unfit_blocks(params: &MemoryParams) -> Option<String> {
+pub(super) fn unfit_blocks(params: &MemoryParams) -> Option<String> {
     obstacle(params).filter(|_| has_blocks(params))
 }
 
@@ -58,19 +57,17 @@ pub fn obstacle(params: &MemoryParams) -> Option<String> {
     if block > share_bytes(params) {
         let (parts, threads) = (parts(params.op), u64::from(params.threads.max(1)));
         let least = (block as u64).saturating_mul(parts).saturating_mul(threads);
+        let [block, working_set, least] = [block as u64, params.working_set, least].map(format_size);
         return Some(format!(
-            "a block of {} is larger than a thread's part of the working set of {}: choose a working set of at least \
-             {}, fewer threads or smaller blocks",
-            format_size(block as u64),
-            format_size(params.working_set),
-            format_size(least)
+            "a block of {block} is larger than a thread's part of the working set of {working_set}: choose a working set \
+             of at least {least}, fewer threads or smaller blocks"
         ));
     }
     None
 }
 
 /// The working set; for a generated order a power of two of blocks per thread, up if at most `most` bytes.
-pub fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
+pub(super) fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
     let block = block_bytes(params);
     if params.pattern != MemoryPattern::Random || block >= LEAST_LISTED_BYTES || obstacle(params).is_some() {
         return params.working_set;
@@ -83,10 +80,7 @@ pub fn whole_orders(params: &MemoryParams, most: Option<u64>) -> u64 {
 
 /// The largest power of two up to a number; 0 for 0.
 pub const fn power_of_two_within(number: u64) -> u64 {
-    match number.checked_ilog2() {
-        Some(bits) => 1 << bits,
-        None => 0,
-    }
+    if number == 0 { 0 } else { 1 << number.ilog2() }
 }
 
 /// Bytes of a block; a word for increments.

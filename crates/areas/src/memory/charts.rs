@@ -15,63 +15,51 @@ use crate::label::{Axis, Label};
 
 const THROUGHPUT: Over = Over {
     area: Area::Memory,
-    words: [
-        "memory-throughput-over-threads",
-        "Does memory bandwidth grow with threads?",
-        "Bytes per second through all of the memory over threads, a line for each operation, with the theoretical peak as a \
-         dash at each point where it is known.",
-    ],
+    name: "memory-throughput-over-threads",
+    title: "Does memory bandwidth grow with threads?",
+    about: "Bytes per second through all of the memory over threads, a line for each operation, with the theoretical \
+            peak as a dash at each point where it is known.",
     x: ChartAxis::THREADS,
     y: ChartAxis::auto("Throughput", Unit::BytePerSecond),
     places: Axis::Threads,
     limit: PEAK,
 };
 const EFFICIENCY: Over = Over {
-    words: [
-        "memory-efficiency-over-threads",
-        "How much of its bandwidth does memory reach?",
-        "The share of the theoretical peak over threads, for each operation and for reference tools.",
-    ],
+    name: "memory-efficiency-over-threads",
+    title: "How much of its bandwidth does memory reach?",
+    about: "The share of the theoretical peak over threads, for each operation and for reference tools.",
     y: ChartAxis::EFFICIENCY,
     ..THROUGHPUT
 };
 const THROUGHPUT_OVER_BLOCKS: Over = Over {
-    words: [
-        "memory-throughput-over-blocks",
-        "Which block size does memory need?",
-        "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
-         number of threads.",
-    ],
+    name: "memory-throughput-over-blocks",
+    title: "Which block size does memory need?",
+    about: "Bytes per second over the size of blocks, both on logarithmic axes, a panel for each workload and a line \
+            for each number of threads.",
     x: ChartAxis::new("Block", Reading::Sizes),
     y: ChartAxis::log("Throughput", Unit::BytePerSecond),
     ..THROUGHPUT
 };
 const LATENCY_OVER_BLOCKS: Over = Over {
-    words: [
-        "memory-latency-over-blocks",
-        "How long does a block take?",
-        "Time per block over the size of blocks, both on logarithmic axes, a panel for each workload and a line for each \
-         number of threads.",
-    ],
+    name: "memory-latency-over-blocks",
+    title: "How long does a block take?",
+    about: "Time per block over the size of blocks, both on logarithmic axes, a panel for each workload and a line for \
+            each number of threads.",
     y: ChartAxis::log("Time per block", Unit::Second),
     ..THROUGHPUT_OVER_BLOCKS
 };
 const LATENCY_OVER_THREADS: Over = Over {
-    words: [
-        "memory-latency-over-threads",
-        "Does a block take longer with more threads?",
-        "Time per block of the smallest size, over threads, a line for each workload.",
-    ],
+    name: "memory-latency-over-threads",
+    title: "Does a block take longer with more threads?",
+    about: "Time per block of the smallest size, over threads, a line for each workload.",
     y: ChartAxis::auto("Time per block", Unit::Second),
     ..THROUGHPUT
 };
 const CHAINS: Over = Over {
-    words: [
-        "memory-chains",
-        "How many misses can a core have in flight?",
-        "Dependent loads per second over the number of independent chains of them in one thread; it levels off where the \
-         core can have no more misses in flight.",
-    ],
+    name: "memory-chains",
+    title: "How many misses can a core have in flight?",
+    about: "Dependent loads per second over the number of independent chains of them in one thread; it levels off \
+            where the core can have no more misses in flight.",
     x: ChartAxis::new("Chains", Reading::Counts),
     y: ChartAxis::auto("Loads", Unit::PerSecond),
     ..THROUGHPUT
@@ -108,8 +96,8 @@ const THROUGHPUT_CURVE: CurveWords = (
 const LOADED: [&str; 3] = [
     "memory-loaded-latency",
     "What does a load cost the latency of memory?",
-    "Latency of dependent loads in one thread over the bandwidth of the other threads; each point has another pause between \
-     their accesses.",
+    "Latency of dependent loads in one thread over the bandwidth of the other threads; each point has another pause \
+     between their accesses.",
 ];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {

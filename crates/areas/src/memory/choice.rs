@@ -9,7 +9,7 @@ use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
-use crate::fields::{IsaChoice, Threads, kept, one_or_more, or, size, sizes, some_sampling, some_size};
+use crate::fields::{IsaChoice, Threads, kept, one_or_more, or, size, sizes, some_sampling, some_size, widest};
 
 /// Memory benchmarks, as options of `assay memory` or a `[[memory]]` block of a suite: every combination of the lists.
 /// An empty list is a parameter that does not apply.
@@ -120,29 +120,27 @@ impl FromStr for NodePair {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let pair = text
-            .split_once('-')
-            .and_then(|(threads, memory)| Some(Self { threads: threads.parse().ok()?, memory: memory.parse().ok()? }));
-        pair.ok_or_else(|| {
-            format!("'{text}' is not a pair of memory nodes; write the threads' and the memory's, as in 0-1")
-        })
+        let nodes = text.split_once('-').map(|(threads, memory)| (threads.parse(), memory.parse()));
+        let Some((Ok(threads), Ok(memory))) = nodes else {
+            return Err(format!(
+                "'{text}' is not a pair of memory nodes; write the threads' and the memory's, as in 0-1"
+            ));
+        };
+        Ok(Self { threads, memory })
     }
 }
 
 /// The working sets of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WorkingSets {
+pub(super) enum WorkingSets {
     /// One of at least this many bytes, beyond the caches.
     Least(u64),
     /// One of this many bytes, or of what memory allows.
     About(u64),
-    /// Exactly these.
     Exactly(Vec<u64>),
     /// A curve up to a working set beyond the caches.
     Sweep {
-        /// The first.
         from: u64,
-        /// The last, at least.
         least: u64,
     },
 }
@@ -156,23 +154,13 @@ impl MemoryChoice {
         self.pattern.first().copied().unwrap_or(MemoryPattern::Sequential)
     }
 
-    fn is_chase(&self) -> bool {
-        self.pattern == [MemoryPattern::Chase]
-    }
-
-    /// Its working sets.
-    pub fn working_sets(&self) -> WorkingSets {
+    pub(super) fn working_sets(&self) -> WorkingSets {
         match self.sweep_from {
             _ if !self.working_sets.is_empty() => WorkingSets::Exactly(self.working_sets.clone()),
             Some(from) => WorkingSets::Sweep { from, least: self.working_set },
             None if self.beyond_caches => WorkingSets::Least(self.working_set),
             None => WorkingSets::About(self.working_set),
         }
-    }
-
-    /// Whether nothing was chosen that narrows the benchmarks down.
-    fn is_open(&self) -> bool {
-        self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()
     }
 
     /// A block narrowed to these options; `None` if nothing is left.
@@ -182,24 +170,22 @@ impl MemoryChoice {
         let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
         let of_nodes = block.nodes && self.node_pairs.is_empty();
         let plain = block.sweep_from.is_none() && block.background.is_empty() && !of_nodes && !compared;
+        let is_chase = block.pattern == [MemoryPattern::Chase];
+        let (has_blocks, by_order) = (!block.block.is_empty(), self.pattern.contains(&MemoryPattern::Random));
         let wanted = [
             !op.is_empty() && !pattern.is_empty(),
-            !block.on_request || !self.is_open(),
+            !block.on_request || !(self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()),
             // Blocks are chosen by their size or their order.
-            if self.block.is_empty() {
-                block.block.is_empty() || self.pattern.contains(&MemoryPattern::Random)
-            } else {
-                !block.block.is_empty()
-            },
-            self.chains.is_empty() || block.is_chase() && plain,
+            if self.block.is_empty() { !has_blocks || by_order } else { has_blocks },
+            self.chains.is_empty() || is_chase && plain,
             self.node_pairs.is_empty() || block.nodes,
             plain || self.op.is_empty() && self.working_sets.is_empty() && self.isa.is_empty(),
         ];
-        let chains = if block.is_chase() { or(&self.chains, &block.chains) } else { Vec::new() };
+        let chains = if is_chase { or(&self.chains, &block.chains) } else { Vec::new() };
         wanted.into_iter().all(|wanted| wanted).then(|| Self {
             pattern,
             op,
-            block: if block.block.is_empty() { Vec::new() } else { or(&self.block, &block.block) },
+            block: if has_blocks { or(&self.block, &block.block) } else { Vec::new() },
             pages: or(&self.pages, &block.pages),
             isa: or(&self.isa, &block.isa),
             working_sets: or(&self.working_sets, &block.working_sets),
@@ -209,10 +195,6 @@ impl MemoryChoice {
             ..block.clone()
         })
     }
-}
-
-fn widest() -> Vec<IsaChoice> {
-    vec![IsaChoice::Vector]
 }
 
 fn huge_pages() -> Vec<Pages> {

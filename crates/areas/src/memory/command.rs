@@ -9,10 +9,7 @@ use crate::suite::Suite;
 
 const MEMORY: &str = include_str!("../../../../suites/memory.toml");
 
-/// The suite, narrowed to the choice.
-///
-/// # Errors
-/// No benchmark is left.
+/// The suite, narrowed to the choice; an error if no benchmark is left.
 pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(MEMORY, "memory")?;
     let memory: Vec<MemoryChoice> = suite.memory.iter().filter_map(|block| choice.narrowed(block)).collect();

@@ -48,12 +48,6 @@ pub(super) fn idle<'a>(rows: impl IntoIterator<Item = &'a Row>, pages: Pages) ->
     Some((row, latency(row)?))
 }
 
-struct Chains<'a> {
-    row: &'a Row,
-    count: u32,
-    loads_per_second: f64,
-}
-
 /// Loads per second: the rate of several chains, or one over the latency of a single one.
 fn loads_per_second(row: &Row) -> Option<f64> {
     let rate = row.metric(MetricName::Throughput).filter(|metric| metric.unit == Unit::OpPerSecond);
@@ -63,19 +57,14 @@ fn loads_per_second(row: &Row) -> Option<f64> {
     }
 }
 
-/// One thread's chases with large pages by their number of chains, the single one first.
-fn chains<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Chains<'a>> {
+/// One thread's chases with large pages and their loads per second, by their number of chains, the single one first.
+fn chains(rows: &[Row]) -> Vec<(&Row, f64)> {
     let wanted =
         |params: &MemoryParams| is_idle_chase(params) && params.pages == Pages::Huge2M && params.group.is_none();
-    let mut found: Vec<Chains<'_>> = rows
-        .into_iter()
-        .filter(|row| stands_for_memory(row))
-        .filter_map(|row| {
-            let params = memory(row).filter(|params| wanted(params))?;
-            Some(Chains { row, count: params.chains.unwrap_or(1), loads_per_second: loads_per_second(row)? })
-        })
-        .collect();
-    found.sort_by_key(|chains| chains.count);
+    let wanted = |row: &&Row| stands_for_memory(row) && memory(row).is_some_and(wanted);
+    let mut found: Vec<(&Row, f64)> =
+        rows.iter().filter(wanted).filter_map(|row| Some((row, loads_per_second(row)?))).collect();
+    found.sort_by_key(|(row, _)| memory(row).and_then(|params| params.chains).unwrap_or(1));
     found
 }
 
@@ -84,19 +73,19 @@ fn core_ceiling(rows: &[Row]) -> Option<Peak> {
     let (row, idle) = idle(rows.iter().filter(|row| is_undisturbed(row)), Pages::Huge2M)?;
     let latency = idle.median;
     let found = chains(rows);
-    let most = found.iter().map(|chains| chains.loads_per_second).fold(0.0, f64::max);
+    let most = found.iter().map(|(_, loads_per_second)| *loads_per_second).fold(0.0, f64::max);
     if found.len() < LEAST_CHAINS {
         return None;
     }
     let lines = most * latency;
     let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
-    let source = |rows: &[Chains<'_>]| rows.iter().map(|one| one.row.id.as_str()).collect::<Vec<_>>().join(", ");
+    let ids: Vec<&str> = found.iter().map(|(row, _)| row.id.as_str()).collect();
     Some(Peak {
         kind: PeakKind::MeasuredCeiling,
         value: lines * LINE_BYTES / latency,
         formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", time(latency)),
         inputs: vec![
-            input("lines_in_flight", lines, format!("measured: the most of {}", source(&found))),
+            input("lines_in_flight", lines, format!("measured: the most of {}", ids.join(", "))),
             input("line_bytes", LINE_BYTES, "the cache line of x86-64".to_owned()),
             input("latency_seconds", latency, format!("measured: {}", row.id)),
         ],
@@ -147,14 +136,9 @@ mod tests {
         for _ in 0..2 {
             set(&mut rows);
         }
-        let with: Vec<usize> = rows
-            .iter()
-            .enumerate()
-            .filter(|(_, row)| !row.metrics[0].peaks.is_empty())
-            .map(|(index, _)| index)
-            .collect();
-        assert_eq!(with, [rows.len() - 4]);
-        let headline = &rows[rows.len() - 4].metrics[0];
+        let place = rows.len() - 4;
+        assert!((0..rows.len()).filter(|row| !rows[*row].metrics[0].peaks.is_empty()).eq([place]));
+        let headline = &rows[place].metrics[0];
         assert_eq!((headline.peaks.len(), headline.peaks[0].kind), (1, PeakKind::MeasuredCeiling));
         assert_eq!(headline.efficiency, None);
         rows.truncate(3);

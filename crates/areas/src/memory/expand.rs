@@ -2,7 +2,7 @@
 
 use kernels::chase::MOST_CHAINS;
 use kernels::lines::CacheLine;
-use model::experiment::{Area, Background, Experiment, MemoryChoices, MemoryParams, Params, memory_id};
+use model::experiment::{Area, Background, Experiment, MemoryChoices, MemoryParams, memory_id};
 use model::isa::{Isa, MemoryOp, MemoryPattern, Pages};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
@@ -41,12 +41,12 @@ struct Combination {
 
 pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
-    for stanza in &request.suite.memory.iter().flat_map(MemoryChoice::of_each_pattern).collect::<Vec<_>>() {
-        check_nodes(machine, stanza)?;
-        let seats = seats(request, machine, stanza);
-        for combination in combinations(request, stanza)? {
+    for stanza in request.suite.memory.iter().flat_map(MemoryChoice::of_each_pattern) {
+        check_nodes(machine, &stanza)?;
+        let seats = seats(request, machine, &stanza);
+        for combination in combinations(request, &stanza)? {
             for seats in &seats {
-                rows.extend(rows_of(request, machine, stanza, &combination, seats)?);
+                rows.extend(rows_of(request, machine, &stanza, &combination, seats)?);
             }
         }
     }
@@ -94,12 +94,10 @@ fn check_chase(stanza: &MemoryChoice) -> Result<(), PlanError> {
     if let Some(chains) = stanza.chains.iter().find(|chains| !possible(chains)) {
         return Err(PlanError(format!("a chase of {chains} chains is not possible; write 1 to {MOST_CHAINS}")));
     }
-    match stanza.group.filter(|group| *group == 0 || !group.is_multiple_of(PAGE_BYTES)) {
-        Some(group) => Err(PlanError(format!(
-            "a chase in groups of {} is not possible; write a multiple of {}",
-            format_size(group),
-            format_size(PAGE_BYTES)
-        ))),
+    match stanza.group.filter(|group| *group == 0 || !group.is_multiple_of(PAGE_BYTES)).map(format_size) {
+        Some(group) => {
+            Err(PlanError(format!("a chase in groups of {group} is not possible; write a multiple of 4KiB")))
+        }
         None => Ok(()),
     }
 }
@@ -165,22 +163,17 @@ impl One<'_> {
             isa: (!self.request.choices.memory.isa.is_empty() || self.combination.isa_named)
                 && !matches!(params.op, MemoryOp::Load | MemoryOp::Handoff),
         };
-        let nodes =
-            if params.pattern == MemoryPattern::Chase { chased(&params) as f64 / CacheLine::BYTES as f64 } else { 0.0 };
+        let linked_bytes = if params.pattern == MemoryPattern::Chase { chased(&params) } else { 0 };
+        let nodes = linked_bytes as f64 / CacheLine::BYTES as f64;
         let classic = |workload: &String| in_table(Area::Memory, workload, self.stanza.total);
         let (sampling, exact_work) = self.sampling(&params);
         let warnings = self.seats.oversubscribed.clone().into_iter().chain(self.possibly_cached(&params)).collect();
         let obstacle = self.obstacle(&params);
         let linking = nodes * LINK_SECONDS / f64::from(params.threads);
         let setup_seconds = params.working_set as f64 / FILL_BYTES_PER_SECOND + linking;
-        let experiment = Experiment {
-            id: memory_id(&params, chosen),
-            area: Area::Memory,
-            method: method(&params),
-            classic: self.stanza.classic.as_ref().map(classic),
-            kernel: None,
-            params: Params::Memory(params),
-        };
+        let (id, method) = (memory_id(&params, chosen), method(&params));
+        let classic = self.stanza.classic.as_ref().map(classic);
+        let experiment = Experiment { classic, ..Experiment::new(id, params, &method) };
         Planned {
             alone: self.levels.as_ref().is_some_and(|levels| !levels.contains(&working_set)),
             exact_work,
@@ -234,33 +227,24 @@ impl One<'_> {
 
     fn obstacle(&self, params: &MemoryParams) -> Option<String> {
         let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
-        let unfit = || unfit_blocks(params);
-        known.or_else(|| self.too_large(params.working_set)).or_else(unfit).or_else(|| {
-            let alone = params.background.is_some() && params.threads < 2;
-            alone.then(|| "latency under load needs a second core for the load".to_owned())
-        })
-    }
-
-    fn too_large(&self, working_set: u64) -> Option<String> {
-        let obtainable = obtainable_bytes(self.machine).filter(|obtainable| working_set > *obtainable)?;
-        Some(does_not_fit(working_set, obtainable))
+        let obtainable = obtainable_bytes(self.machine).filter(|obtainable| params.working_set > *obtainable);
+        let too_large = obtainable.map(|obtainable| does_not_fit(params.working_set, obtainable));
+        let alone = params.background.is_some() && params.threads < 2;
+        let alone = alone.then(|| "latency under load needs a second core for the load".to_owned());
+        known.or(too_large).or_else(|| unfit_blocks(params)).or(alone)
     }
 
     /// The warning for a working set that caches may hold, except on a suite's own curve.
     fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
         let of_curve = self.varied && self.request.choices.memory.working_sets.is_empty();
         let bytes = self.cache_bytes.filter(|_| !of_curve && self.stanza.beyond_caches)?;
-        let (whose, accessed) = if params.background.is_some() {
-            ("The chase's half", chased(params))
-        } else {
-            ("The working set", params.working_set)
+        let (whose, accessed) = match params.background {
+            Some(_) => ("The chase's half", chased(params)),
+            None => ("The working set", params.working_set),
         };
         Warning::when(WarningCode::PossiblyCached, bytes as f64 / accessed as f64, || {
-            format!(
-                "{whose} of {} is not {CACHES_PER_WORKING_SET} times the last-level cache of {}.",
-                format_size(accessed),
-                format_size(bytes)
-            )
+            let (accessed, bytes) = (format_size(accessed), format_size(bytes));
+            format!("{whose} of {accessed} is not {CACHES_PER_WORKING_SET} times the last-level cache of {bytes}.")
         })
     }
 }
@@ -283,6 +267,8 @@ const fn expected_rate(params: &MemoryParams) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::fields::Threads;
     use crate::memory::tests::{request, stanza};
@@ -323,7 +309,7 @@ mod tests {
         let rows = rows_on(&machine, loaded).unwrap();
         let ids: Vec<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
         assert_eq!(ids, ["memory/chase-load/2MiB/with-read-p0/t2", "memory/chase-load/2MiB/with-read-p400/t2"]);
-        let Params::Memory(params) = &rows[0].experiment.params else { panic!("{:?}", rows[0]) };
+        let params = rows[0].experiment.memory().unwrap();
         assert_eq!((params.working_set, chased(params)), (2 << 30, 1 << 30));
         assert!(rows.iter().all(|row| row.obstacle.is_none() && row.warnings.is_empty()), "{rows:#?}");
         machine.memory.available_bytes = Some(2 << 30);
@@ -364,10 +350,7 @@ mod tests {
             (stanza.pattern, stanza.op, stanza.block) = (vec![pattern], vec![MemoryOp::Copy], blocks.to_vec());
             stanza.threads = vec![Threads::Count(8)];
         });
-        let set = |row: &Planned| match &row.experiment.params {
-            Params::Memory(params) => (params.working_set, row.obstacle.is_none()),
-            other => panic!("{other:?}"),
-        };
+        let set = |row: &Planned| (row.experiment.memory().unwrap().working_set, row.obstacle.is_none());
         rows.unwrap().iter().map(set).collect()
     }
 
@@ -418,11 +401,7 @@ mod tests {
     #[test]
     fn every_row_has_an_id_of_its_own() {
         let rows = expand(&request(false), &machine_with_cpus(2)).unwrap();
-        let mut ids: Vec<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
-        assert!(ids.contains(&"memory/chase-load/48KiB/2MiB/t1"), "{ids:#?}");
-        ids.sort_unstable();
-        let count = ids.len();
-        ids.dedup();
-        assert_eq!(ids.len(), count);
+        let ids: BTreeSet<&str> = rows.iter().map(|row| row.experiment.id.as_str()).collect();
+        assert!(ids.contains("memory/chase-load/48KiB/2MiB/t1") && ids.len() == rows.len(), "{ids:#?}");
     }
 }

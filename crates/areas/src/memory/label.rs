@@ -1,7 +1,7 @@
 //! Labels of memory results.
 
 use model::document::Row;
-use model::experiment::{MemoryParams, Params, memory_id_names_working_set};
+use model::experiment::{Background, MemoryParams, Params, memory_id_names_working_set};
 use model::isa::{MemoryOp, MemoryPattern, Placement};
 
 use crate::label::parts::{Axis, Common, Label, Labels, TableRules, Workload, block_words, page_words};
@@ -40,10 +40,8 @@ pub fn without_block(row: &Row) -> Row {
 }
 
 fn streams(row: &Row, op: MemoryOp) -> bool {
-    params(row).is_some_and(|own| {
-        let beyond_caches = own.level.as_deref().is_none_or(|level| level == "dram");
-        own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches
-    })
+    let beyond_caches = |own: &MemoryParams| own.level.as_deref().is_none_or(|level| level == "dram");
+    params(row).is_some_and(|own| own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(own))
 }
 
 fn single(row: &Row) -> Option<u64> {
@@ -100,7 +98,7 @@ pub fn peak_words(what: &str) -> Option<&'static str> {
 }
 
 /// The label of a result; `library` is the C library of a `memcpy`.
-pub fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
+fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label {
     let (what, detail, has_vectors) = words(params.op);
     let chase = params.pattern == MemoryPattern::Chase;
     let mut how: Vec<String> = Vec::new();
@@ -114,21 +112,12 @@ pub fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> L
         Some(library) if params.op == MemoryOp::Memcpy => format!("memcpy ({library})"),
         _ => detail.to_owned(),
     }));
-    if let Some(block) = params.block {
-        how.push(format!("blocks of {}", block_words(block)));
-    }
-    if common.working_set.is_none() {
-        how.push(size(params.working_set));
-    }
-    if chase || common.pages.is_none() {
-        how.push(page_words(params.pages).to_owned());
-    }
-    if let Some(chains) = params.chains.filter(|chains| *chains > 1) {
-        how.push(counted(u64::from(chains), "chain"));
-    }
-    if let Some(load) = params.background {
-        how.push(format!("while other threads {}, pausing {} ns", op_words(load.op), load.pause_ns));
-    }
+    how.extend(params.block.map(|block| format!("blocks of {}", block_words(block))));
+    how.extend(common.working_set.is_none().then(|| size(params.working_set)));
+    how.extend((chase || common.pages.is_none()).then(|| page_words(params.pages).to_owned()));
+    how.extend(params.chains.filter(|chains| *chains > 1).map(|chains| counted(u64::from(chains), "chain")));
+    let load_words = |load: Background| format!("{}, pausing {} ns", op_words(load.op), load.pause_ns);
+    how.extend(params.background.map(|load| format!("while other threads {}", load_words(load))));
     how.extend(params.placement.map(|placement| placement_words(placement).to_owned()));
     how.extend(params.nodes.as_ref().map(|nodes| match params.pattern {
         MemoryPattern::Pair => nodes.replace("cpu", "CPU ").replace('-', " to "),
@@ -146,6 +135,8 @@ const fn placement_words(placement: Placement) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn stream(op: MemoryOp) -> MemoryParams {
@@ -162,11 +153,8 @@ mod tests {
 
     #[test]
     fn every_operation_has_words_of_its_own() {
-        let mut all: Vec<String> = MemoryOp::ALL.iter().map(|op| op_words(*op)).collect();
-        assert!(all.contains(&"mix, 3 reads : 1 write".to_owned()) && all.contains(&"copy, rep movsb".to_owned()));
-        all.sort_unstable();
-        let count = all.len();
-        all.dedup();
-        assert_eq!(all.len(), count, "{all:?}");
+        let all: BTreeSet<String> = MemoryOp::ALL.iter().map(|op| op_words(*op)).collect();
+        assert!(all.contains("mix, 3 reads : 1 write") && all.contains("copy, rep movsb"));
+        assert_eq!(all.len(), MemoryOp::ALL.len(), "{all:?}");
     }
 }

@@ -163,9 +163,7 @@ mod tests {
         rows.truncate(2);
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()));
         let mut rows = curve_rows();
-        for row in &mut rows {
-            row.confidence = Some(Confidence::Low);
-        }
+        rows.iter_mut().for_each(|row| row.confidence = Some(Confidence::Low));
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()), "disturbed");
     }
 

@@ -15,7 +15,6 @@ pub mod working_sets;
 
 use model::document::Row;
 use model::experiment::{Area as Name, MemoryParams, Params};
-use model::machine::Machine;
 use model::number::percent_tenths;
 use model::unit::format_size;
 use model::warning::{Warning, WarningCode};
@@ -30,7 +29,14 @@ use crate::request::AreaEntry;
 
 pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores, Resource::Memory],
-    judge: JudgeRules { warnings: memory_limit, together, ..JudgeRules::DEFAULT },
+    judge: JudgeRules {
+        warnings: memory_limit,
+        together: |rows, machine| {
+            levels::set(rows, machine);
+            core_ceiling::set(rows);
+        },
+        ..JudgeRules::DEFAULT
+    },
     limit: LimitRules {
         applies: |params, cpus, machine| matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine)),
         measured_ceiling: false,
@@ -52,18 +58,9 @@ fn memory_limit(row: &Row, runs: &[ProcessRun]) -> Vec<Warning> {
     label::params(row).zip(limit).map(warning).into_iter().collect()
 }
 
-fn together(rows: &mut [Row], machine: &Machine) {
-    levels::set(rows, machine);
-    core_ceiling::set(rows);
-}
-
 pub(crate) const AREA: AreaEntry = AreaEntry {
-    name: Name::Memory,
     expand: expand::expand,
-    method: |experiment| {
-        let Params::Memory(params) = &experiment.params else { return None };
-        Some(sets::method(params))
-    },
+    method: |experiment| experiment.memory().map(sets::method),
     labels: label::LABELS,
 };
 

@@ -4,6 +4,7 @@ use model::isa::MemoryPattern;
 use model::machine::{Machine, NumaNode};
 use model::plan::PlanError;
 use model::warning::Warning;
+use verdict::grouping::by_key;
 
 use super::choice::{MemoryChoice, NodePair};
 use crate::request::Request;
@@ -62,17 +63,14 @@ pub(super) fn check_nodes(machine: &Machine, stanza: &MemoryChoice) -> Result<()
     let with_memory = nodes(&has_memory);
     for pair in &stanza.node_pairs {
         let needed = [(pair.threads, &with_cpus, "a CPU that we may use"), (pair.memory, &with_memory, "memory")];
-        for (node, those, what) in needed {
-            if !those.contains(&node) {
-                let known = match &those[..] {
-                    [] => "the memory nodes of this machine are unknown; leave --nodes out".to_owned(),
-                    known => format!(
-                        "those that have are {}; take two of `assay info`'s memory nodes",
-                        known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-                    ),
-                };
-                return Err(PlanError(format!("--nodes {pair}: there is no node {node} with {what}: {known}")));
-            }
+        let missing = needed.into_iter().find(|(node, those, _)| !those.contains(node));
+        if let Some((node, those, what)) = missing {
+            let known = those.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            let advice = match &known[..] {
+                "" => "the memory nodes of this machine are unknown; leave --nodes out".to_owned(),
+                known => format!("those that have are {known}; take two of `assay info`'s memory nodes"),
+            };
+            return Err(PlanError(format!("--nodes {pair}: there is no node {node} with {what}: {advice}")));
         }
     }
     Ok(())
@@ -128,20 +126,12 @@ fn pairs(machine: &Machine) -> Vec<(u32, u32)> {
     let mut cpus = machine.cpu.available_cpus.clone();
     cpus.sort_unstable();
     if cpus.len() <= CPUS_IN_ALL_PAIRS {
-        return (0..cpus.len())
-            .flat_map(|a| (a + 1..cpus.len()).map(move |b| (a, b)))
-            .map(|(a, b)| (cpus[a], cpus[b]))
-            .collect();
+        return each_with_each(&cpus);
     }
     let cores = machine.cpu.one_per_core(&cpus);
     let llc = |cpu: u32| machine.cpu.place(cpu).and_then(|place| place.llc);
     let core = |cpu: u32| machine.cpu.place(cpu).map(|place| place.core);
-    let mut firsts: Vec<u32> = Vec::new();
-    for &cpu in &cores {
-        if !firsts.iter().any(|first| llc(*first) == llc(cpu)) {
-            firsts.push(cpu);
-        }
-    }
+    let firsts: Vec<u32> = by_key(cores.iter().copied(), |cpu| Some(llc(*cpu))).iter().map(|(_, own)| own[0]).collect();
     let of_one_core = |&cpu: &u32| !cores.contains(&cpu) && core(cpu).is_some() && core(cpu) == core(cores[0]);
     let siblings = cpus.iter().copied().find(of_one_core).map(|sibling| (cores[0], sibling));
     let with_firsts = |own: bool| {
@@ -149,10 +139,13 @@ fn pairs(machine: &Machine) -> Vec<(u32, u32)> {
         let pairs = others.flat_map(|&cpu| firsts.iter().map(move |&first| (first, cpu)));
         pairs.filter(|(first, cpu)| (llc(*first) == llc(*cpu)) == own).collect::<Vec<_>>()
     };
-    let across = (0..firsts.len()).flat_map(|a| (a + 1..firsts.len()).map(move |b| (a, b)));
-    let across: Vec<_> = across.map(|(a, b)| (firsts[a], firsts[b])).collect();
-    let kinds = [with_firsts(true), across, with_firsts(false)];
+    let kinds = [with_firsts(true), each_with_each(&firsts), with_firsts(false)];
     siblings.into_iter().chain(kinds.iter().flat_map(|kind| spread_out(kind))).collect()
+}
+
+fn each_with_each(cpus: &[u32]) -> Vec<(u32, u32)> {
+    let with_later = |(index, &cpu): (usize, &u32)| cpus[index + 1..].iter().map(move |&other| (cpu, other));
+    cpus.iter().enumerate().flat_map(with_later).collect()
 }
 
 /// At most [`PAIRS_OF_A_KIND`] of these, evenly spread.
@@ -167,25 +160,21 @@ mod tests {
 
     use super::*;
     use crate::fields::Threads;
-    use crate::memory::command::suite;
-    use crate::request::Choices;
-    use crate::tests::{machine_with_cpus, request_of};
+    use crate::memory::tests;
+    use crate::tests::machine_with_cpus;
     use model::isa::Placement;
 
     fn request(placement: bool) -> Request {
-        let placement = if placement { vec![Placement::Compact] } else { Vec::new() };
-        let memory = MemoryChoice { placement, ..MemoryChoice::default() };
-        Request {
-            choices: Choices { memory, ..Choices::default() },
-            ..request_of(suite(&MemoryChoice::default()).unwrap())
-        }
+        let mut request = tests::request(false);
+        request.choices.memory.placement.extend(placement.then_some(Placement::Compact));
+        request
     }
 
     fn stanza(change: impl Fn(&mut MemoryChoice)) -> MemoryChoice {
-        let mut stanza = suite(&MemoryChoice::default()).unwrap().memory.remove(0);
-        stanza.threads = vec![Threads::Doubling];
-        change(&mut stanza);
-        stanza
+        tests::stanza(|stanza| {
+            stanza.threads = vec![Threads::Doubling];
+            change(stanza);
+        })
     }
 
     /// Cores of two threads each, in groups that share a last-level cache, on these nodes.
@@ -274,11 +263,7 @@ mod tests {
         let machine = machine_of(6, 3, 1);
         let inside = [(0, 1), (0, 2), (3, 4), (3, 5)];
         let other = [(3, 1), (3, 2), (0, 4), (0, 5)];
-        let mut expected = vec![(0, 6)];
-        expected.extend(inside);
-        expected.push((0, 3));
-        expected.extend(other);
-        assert_eq!(pairs(&machine), expected);
+        assert_eq!(pairs(&machine), [&[(0, 6)][..], &inside, &[(0, 3)], &other].concat());
         for (cores, in_group) in [(5, 5), (64, 8), (192, 16), (512, 1)] {
             let machine = machine_of(cores, in_group, 2);
             let pairs = pairs(&machine);

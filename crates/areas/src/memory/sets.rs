@@ -17,21 +17,15 @@ const WITHOUT_A_ROW: &[MemoryOp] = &[MemoryOp::Load, MemoryOp::Increment, Memory
 /// Kernel and counting rule, with a revision that changes when values would mean something else.
 pub(super) fn method(params: &MemoryParams) -> String {
     let what = params.op.name().replace('_', "-");
-    match (params.pattern, params.block) {
-        (MemoryPattern::Chase, _) => chase_method(params),
-        (MemoryPattern::Sequential, None) => format!("memory-{what}/1"),
-        (MemoryPattern::Sequential, Some(_)) => format!("memory-blocks-{what}/1"),
-        (MemoryPattern::Random, _) => format!("memory-random-{what}/1"),
-        (MemoryPattern::Pair, _) => format!("memory-pair-{what}/1"),
-    }
-}
-
-fn chase_method(params: &MemoryParams) -> String {
-    match (&params.background, params.group, params.chains) {
-        (Some(background), _, _) => format!("memory-loaded-{}/1", background.op.name().replace('_', "-")),
-        (None, Some(_), _) => "memory-chase-groups/1".to_owned(),
-        (None, None, Some(2..)) => "memory-chase-chains/1".to_owned(),
-        (None, None, _) => "memory-chase/1".to_owned(),
+    match (params.pattern, params.background, params.group, params.chains) {
+        (MemoryPattern::Chase, Some(load), ..) => format!("memory-loaded-{}/1", load.op.name().replace('_', "-")),
+        (MemoryPattern::Chase, None, Some(_), _) => "memory-chase-groups/1".to_owned(),
+        (MemoryPattern::Chase, None, None, Some(2..)) => "memory-chase-chains/1".to_owned(),
+        (MemoryPattern::Chase, ..) => "memory-chase/1".to_owned(),
+        (MemoryPattern::Sequential, ..) if params.block.is_none() => format!("memory-{what}/1"),
+        (MemoryPattern::Sequential, ..) => format!("memory-blocks-{what}/1"),
+        (MemoryPattern::Random, ..) => format!("memory-random-{what}/1"),
+        (MemoryPattern::Pair, ..) => format!("memory-pair-{what}/1"),
     }
 }
 
@@ -106,16 +100,10 @@ mod tests {
     use kernels::features::Feature;
 
     use super::*;
-    use crate::memory::choice::MemoryChoice;
-    use crate::memory::command::suite;
-    use crate::tests::request_of;
-
-    fn request() -> Request {
-        request_of(suite(&MemoryChoice::default()).unwrap())
-    }
+    use crate::memory::tests::request;
 
     fn isas(op: MemoryOp, choice: IsaChoice, features: &[Feature]) -> Vec<Isa> {
-        let sets = chosen(&request(), op, choice, Features::having(features)).unwrap();
+        let sets = chosen(&request(false), op, choice, Features::having(features)).unwrap();
         assert!(sets.iter().all(|set| set.obstacle.is_none()), "{op}: {sets:?}");
         sets.iter().map(|set| set.isa).collect()
     }
@@ -146,7 +134,7 @@ mod tests {
     #[test]
     fn what_has_one_loop_is_there_once_whatever_is_named() {
         let named = [IsaChoice::Named(Isa::Avx2), IsaChoice::Named(Isa::Sse2)];
-        assert_eq!(instruction_sets(&request(), MemoryOp::Memcpy, &named).unwrap().len(), 1);
+        assert_eq!(instruction_sets(&request(false), MemoryOp::Memcpy, &named).unwrap().len(), 1);
     }
 
     #[test]
@@ -155,11 +143,11 @@ mod tests {
         let named = |request: &Request, isa| {
             chosen(request, MemoryOp::Read, IsaChoice::Named(isa), Features::having(&[Feature::Sse2]))
         };
-        let sets = named(&request(), Isa::Avx512).unwrap();
+        let sets = named(&request(false), Isa::Avx512).unwrap();
         assert!(sets[0].obstacle.as_deref().unwrap().contains("lacks avx512"), "{sets:?}");
-        let mut by_the_user = request();
+        let mut by_the_user = request(false);
         by_the_user.choices.memory.isa = vec![IsaChoice::All];
         assert!(named(&by_the_user, Isa::Avx512).unwrap_err().0.contains("leave --isa out"));
-        assert!(named(&request(), Isa::Neon).unwrap_err().0.contains("known: avx512, avx2, sse2"));
+        assert!(named(&request(false), Isa::Neon).unwrap_err().0.contains("known: avx512, avx2, sse2"));
     }
 }

@@ -23,7 +23,6 @@ pub const PAIR_BYTES: u64 = (2 * LINES_OF_EACH * size_of::<HandoffLine>()) as u6
 pub(super) const CACHES_PER_WORKING_SET: u64 = 4;
 
 /// Whether a benchmark is a stream with a working set that the caches hold little of, so that memory's rate limits it.
-#[must_use]
 pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) -> bool {
     let caches = machine.last_level_caches_behind(cpus).unwrap_or(0);
     MemoryOp::STREAMS.contains(&params.op) && params.working_set >= caches.saturating_mul(CACHES_PER_WORKING_SET)

@@ -20,44 +20,36 @@ const LIMIT: &str = "limit of the path";
 
 const THROUGHPUT: Over = Over {
     area: Area::Net,
-    words: [
-        "net-throughput-over-connections",
-        "Does network throughput grow with connections?",
-        "Bits per second over connections, a line for each protocol and direction at its best block, with the limit as a \
-         dash at each point where it is known.",
-    ],
+    name: "net-throughput-over-connections",
+    title: "Does network throughput grow with connections?",
+    about: "Bits per second over connections, a line for each protocol and direction at its best block, with the limit \
+            as a dash at each point where it is known.",
     x: ChartAxis::new("Connections", Reading::Counts),
     y: ChartAxis::new("Throughput", Reading::Auto(Notation::Bits)),
     places: Axis::Connections,
     limit: LIMIT,
 };
 const LATENCY: Over = Over {
-    words: [
-        "net-latency-over-connections",
-        "Does a round trip take longer with more connections?",
-        "Median time of a round trip over connections, a line for each protocol and way of waiting.",
-    ],
+    name: "net-latency-over-connections",
+    title: "Does a round trip take longer with more connections?",
+    about: "Median time of a round trip over connections, a line for each protocol and way of waiting.",
     y: ROUND_TRIP,
     ..THROUGHPUT
 };
 const THROUGHPUT_OVER_MESSAGES: Over = Over {
-    words: [
-        "net-throughput-over-messages",
-        "Which message size does the network need?",
-        "Bits per second over the size of messages, both on logarithmic axes, a panel for each workload and a line for each \
-         number of connections.",
-    ],
+    name: "net-throughput-over-messages",
+    title: "Which message size does the network need?",
+    about: "Bits per second over the size of messages, both on logarithmic axes, a panel for each workload and a line \
+            for each number of connections.",
     x: ChartAxis::new("Message", Reading::Sizes),
     y: ChartAxis::new("Throughput", Reading::Log(Notation::Bits)),
     ..THROUGHPUT
 };
 const LATENCY_OVER_MESSAGES: Over = Over {
-    words: [
-        "net-latency-over-messages",
-        "How long does a message take?",
-        "Median time of a round trip over the size of messages, both on logarithmic axes, a panel for each workload and a \
-         line for each number of connections.",
-    ],
+    name: "net-latency-over-messages",
+    title: "How long does a message take?",
+    about: "Median time of a round trip over the size of messages, both on logarithmic axes, a panel for each workload \
+            and a line for each number of connections.",
     y: ChartAxis::log("Round trip", Unit::Second),
     ..THROUGHPUT_OVER_MESSAGES
 };

@@ -7,7 +7,7 @@ use model::unit::parse_size;
 use serde::Deserialize;
 
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
-use crate::fields::{Threads, one_or_more, or, sizes, some_sampling};
+use crate::fields::{Threads, kept, one_or_more, or, sizes, some_sampling, usual};
 
 /// Network benchmarks, as options of `assay net` or a `[[net]]` block of a suite: every combination of the lists.
 /// A mode ignores parameters that it does not have.
@@ -29,7 +29,7 @@ pub struct NetChoice {
     pub block: Vec<u64>,
     /// Directions of streams: up (to the server), down, both [default: up].
     #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "up")]
+    #[serde(default = "usual")]
     pub direction: Vec<Direction>,
     /// Zero-copy sends of TCP streams: true, false [default: false].
     #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',', action = clap::ArgAction::Append)]
@@ -37,11 +37,11 @@ pub struct NetChoice {
     pub zero_copy: Vec<bool>,
     /// Segmentation offload of datagrams: off, gso (kernel or device) [default: off].
     #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "no_offload")]
+    #[serde(default = "usual")]
     pub segmentation: Vec<Segmentation>,
     /// Waiting for round trips: blocking, spinning (busy polling) [default: blocking].
     #[arg(long, hide_short_help = true, value_name = "LIST", value_delimiter = ',')]
-    #[serde(default = "blocking")]
+    #[serde(default = "usual")]
     pub wait: Vec<Wait>,
     /// Loss goals of the highest rate, in datagrams per million [default: 1000].
     #[arg(long, hide_short_help = true, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..1_000_000))]
@@ -72,45 +72,34 @@ pub struct NetChoice {
     pub base: bool,
 }
 
-fn up() -> Vec<Direction> {
-    vec![Direction::Up]
-}
-
 fn copied() -> Vec<bool> {
     vec![false]
-}
-
-fn no_offload() -> Vec<Segmentation> {
-    vec![Segmentation::Off]
 }
 
 fn loss_goal() -> Vec<u32> {
     vec![LOSS_GOAL_PER_MILLION]
 }
 
-fn blocking() -> Vec<Wait> {
-    vec![Wait::Blocking]
-}
-
 impl NetChoice {
     /// Whether nothing was chosen.
     pub(super) fn is_open(&self) -> bool {
-        let lists = [self.protocol.is_empty(), self.mode.is_empty(), self.block.is_empty(), self.direction.is_empty()];
-        let more = [self.zero_copy.is_empty(), self.segmentation.is_empty(), self.wait.is_empty()];
-        lists.into_iter().chain(more).all(|open| open) && self.loss_goal.is_empty()
+        self.protocol.is_empty() && self.mode.is_empty() && self.block.is_empty() && self.options().next().is_none()
+    }
+
+    /// The chosen options that only some modes have, each with what has it.
+    fn options(&self) -> impl Iterator<Item = (&'static str, fn(Traits) -> bool)> {
+        let all: [(_, _, fn(Traits) -> bool); 5] = [
+            ("--direction", self.direction.is_empty(), |traits| traits.direction),
+            ("--zero-copy", self.zero_copy.is_empty(), |traits| traits.zero_copy),
+            ("--segmentation", self.segmentation.is_empty(), |traits| traits.segmentation),
+            ("--wait", self.wait.is_empty(), |traits| traits.wait),
+            ("--loss-goal", self.loss_goal.is_empty(), |traits| traits.loss_goal),
+        ];
+        all.into_iter().filter(|(_, open, _)| !open).map(|(option, _, has)| (option, has))
     }
 
     fn fits(&self, protocol: Protocol, mode: NetMode) -> bool {
-        let Some(traits) = traits(protocol, mode) else { return false };
-        [
-            (self.direction.is_empty(), traits.direction),
-            (self.zero_copy.is_empty(), traits.zero_copy),
-            (self.segmentation.is_empty(), traits.segmentation),
-            (self.wait.is_empty(), traits.wait),
-            (self.loss_goal.is_empty(), traits.loss_goal),
-        ]
-        .into_iter()
-        .all(|(open, has)| open || has)
+        traits(protocol, mode).is_some_and(|traits| self.options().all(|(_, has)| has(traits)))
     }
 
     fn of_each_mode(&self) -> Vec<Self> {
@@ -132,10 +121,8 @@ impl NetChoice {
         // A parameter of some modes selects them.
         let named_by_parameter = !self.segmentation.is_empty() || !self.loss_goal.is_empty();
         let meant = block.base && (named || self.mode.is_empty()) && (named || named_by_parameter || !block.on_request);
-        let wanted = |protocol: &Protocol| {
-            (self.protocol.is_empty() || self.protocol.contains(protocol)) && self.fits(*protocol, mode)
-        };
-        let protocol: Vec<Protocol> = block.protocol.iter().copied().filter(wanted).collect();
+        let mut protocol = kept(&self.protocol, &block.protocol);
+        protocol.retain(|protocol| self.fits(*protocol, mode));
         (meant && !protocol.is_empty()).then(|| Self {
             protocol,
             direction: or(&self.direction, &block.direction),
@@ -157,10 +144,8 @@ impl NetChoice {
             stanza.protocol.iter().map(of).collect::<Vec<_>>()
         };
         let possible = |stanza: &Self, block: &u64| {
-            stanza
-                .mode
-                .iter()
-                .all(|mode| stanza.protocol.iter().all(|protocol| block_range(*protocol, *mode).contains(block)))
+            let fits = |mode: &NetMode| stanza.protocol.iter().all(|one| block_range(*one, *mode).contains(block));
+            stanza.mode.iter().all(fits)
         };
         let apart: Vec<Self> = stanzas.into_iter().flat_map(one_protocol).collect();
         let blocks = |stanza: &Self| {
@@ -173,14 +158,7 @@ impl NetChoice {
 
     /// The error if nothing is left.
     pub(super) fn refusal(&self) -> String {
-        let options = [
-            ("--direction", self.direction.is_empty(), (|traits: Traits| traits.direction) as fn(Traits) -> bool),
-            ("--zero-copy", self.zero_copy.is_empty(), |traits: Traits| traits.zero_copy),
-            ("--segmentation", self.segmentation.is_empty(), |traits: Traits| traits.segmentation),
-            ("--wait", self.wait.is_empty(), |traits: Traits| traits.wait),
-            ("--loss-goal", self.loss_goal.is_empty(), |traits: Traits| traits.loss_goal),
-        ];
-        let chosen = options.into_iter().filter(|(_, open, _)| !open).map(|(option, _, has)| {
+        let chosen = self.options().map(|(option, has)| {
             let kinds =
                 NetMode::ALL.iter().flat_map(|mode| Protocol::ALL.iter().map(move |protocol| (*protocol, *mode)));
             let having = kinds.filter(|(protocol, mode)| traits(*protocol, *mode).is_some_and(has));

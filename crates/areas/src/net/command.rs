@@ -8,10 +8,7 @@ use crate::suite::Suite;
 
 const NET: &str = include_str!("../../../../suites/net.toml");
 
-/// The suite, narrowed to the choice.
-///
-/// # Errors
-/// No benchmark is left.
+/// The suite, narrowed to the choice; an error if no benchmark is left.
 pub fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
     let suite = Suite::parse(NET, "net")?;
     let net = choice.narrowed(&suite.net);

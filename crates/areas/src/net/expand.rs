@@ -1,6 +1,8 @@
 //! The network benchmarks of a request on a machine.
 
-use model::experiment::{Area, Experiment, LOOPBACK, NetParams, Params, net_id};
+use std::collections::BTreeSet;
+
+use model::experiment::{Area, Experiment, LOOPBACK, NetParams, net_id};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
@@ -51,48 +53,39 @@ fn kinds(stanza: &NetChoice, path: &str) -> Vec<NetParams> {
     for &protocol in &stanza.protocol {
         for (&mode, &block) in stanza.mode.iter().flat_map(|mode| stanza.block.iter().map(move |block| (mode, block))) {
             let base = NetParams { path: path.to_owned(), ..params(protocol, mode, block, Direction::Up, 1) };
-            let mut these = vec![base];
-            these = vary(these, &stanza.direction, |params, direction| {
-                params.direction.is_some().then(|| params.direction = Some(direction))
-            });
-            these = vary(these, &stanza.segmentation, |params, segmentation| {
-                has_segmentation(params).then(|| params.segmentation = Some(segmentation))
-            });
-            these = vary(these, &stanza.zero_copy, |params, zero_copy| {
-                params.zero_copy.is_some().then(|| params.zero_copy = Some(zero_copy))
-            });
-            these = vary(these, &stanza.loss_goal, |params, goal| {
-                params.loss_goal_per_million.is_some().then(|| params.loss_goal_per_million = Some(goal))
-            });
-            these = vary(these, &stanza.wait, |params, wait| params.wait.is_some().then(|| params.wait = Some(wait)));
-            kinds.extend(these);
+            let has_segmentation = traits(protocol, mode).is_some_and(|traits| traits.segmentation);
+            let segmentation = if has_segmentation { base.segmentation } else { None };
+            let mut these = vec![base.clone()];
+            these = vary(these, base.direction, &stanza.direction, |params, way| params.direction = Some(way));
+            these = vary(these, segmentation, &stanza.segmentation, |params, way| params.segmentation = Some(way));
+            these = vary(these, base.zero_copy, &stanza.zero_copy, |params, on| params.zero_copy = Some(on));
+            let goal = base.loss_goal_per_million;
+            these = vary(these, goal, &stanza.loss_goal, |params, goal| params.loss_goal_per_million = Some(goal));
+            kinds.extend(vary(these, base.wait, &stanza.wait, |params, wait| params.wait = Some(wait)));
         }
     }
     kinds
 }
 
-/// Each of these with each of the values, where `put` says that they have such a parameter; else as they are.
-fn vary<T: Copy>(these: Vec<NetParams>, values: &[T], put: impl Fn(&mut NetParams, T) -> Option<()>) -> Vec<NetParams> {
-    let mut varied: Vec<NetParams> = Vec::with_capacity(these.len() * values.len());
-    for params in these {
-        let with = |value: &T| {
-            let mut params = params.clone();
-            put(&mut params, *value).map(|()| params)
-        };
-        let all: Vec<NetParams> = values.iter().filter_map(with).collect();
-        varied.extend(if all.is_empty() { vec![params] } else { all });
+/// Each of these with each of the values, if they have such a parameter.
+fn vary<T: Copy>(
+    these: Vec<NetParams>,
+    usual: Option<T>,
+    values: &[T],
+    put: impl Fn(&mut NetParams, T) + Copy,
+) -> Vec<NetParams> {
+    if usual.is_none() || values.is_empty() {
+        return these;
     }
-    varied
+    let with = |params: NetParams, value: T| {
+        let mut params = params;
+        put(&mut params, value);
+        params
+    };
+    these.iter().flat_map(|params| values.iter().map(move |value| with(params.clone(), *value))).collect()
 }
 
-fn has_segmentation(params: &NetParams) -> bool {
-    traits(params.protocol, params.mode).is_some_and(|traits| traits.segmentation)
-}
-
-/// Checks that a benchmark exists, for the plan and for the server.
-///
-/// # Errors
-/// What exists instead.
+/// Checks that a benchmark exists, for the plan and for the server; the error says what exists instead.
 pub fn check(params: &NetParams) -> Result<(), String> {
     let NetParams { protocol, mode, block, threads, .. } = params;
     let Some(traits) = traits(*protocol, *mode) else {
@@ -101,8 +94,8 @@ pub fn check(params: &NetParams) -> Result<(), String> {
     let range = block_range(*protocol, *mode);
     if !range.contains(block) {
         let (block, least, most) = (format_size(*block), range.start(), range.end());
-        let what = if least == most { format!("write {least}B") } else { format!("write {least}B to {most}B") };
-        return Err(format!("a block of {block} is not possible over {protocol} with {mode}; {what}"));
+        let to = if least == most { String::new() } else { format!(" to {most}B") };
+        return Err(format!("a block of {block} is not possible over {protocol} with {mode}; write {least}B{to}"));
     }
     if !(1..=MOST_THREADS).contains(threads) {
         return Err(format!("{threads} threads are not possible; write 1 to {MOST_THREADS}"));
@@ -121,9 +114,8 @@ pub fn check(params: &NetParams) -> Result<(), String> {
         }
     }
     if params.segmentation == Some(Segmentation::Gso) && !traits.segmentation {
-        return Err(format!(
-            "{mode} over {protocol} sends one datagram at a time, which segmentation does nothing for"
-        ));
+        let why = "sends one datagram at a time, which segmentation does nothing for";
+        return Err(format!("{mode} over {protocol} {why}"));
     }
     match params.loss_goal_per_million {
         Some(goal @ MILLION..) => {
@@ -154,14 +146,8 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
     let (cpus, oversubscribed) = near_cpus(params, machine);
     let (sampling, exact_work) = sampling(request, stanza, params);
     let total = stanza.total.or_else(|| transfer_bytes(params));
-    let experiment = Experiment {
-        id: net_id(params),
-        area: Area::Net,
-        method: method(params),
-        classic: stanza.classic.as_ref().map(|workload| in_table(Area::Net, workload, total)),
-        kernel: None,
-        params: Params::Net(params.clone()),
-    };
+    let classic = stanza.classic.as_ref().map(|workload| in_table(Area::Net, workload, total));
+    let experiment = Experiment { classic, ..Experiment::new(net_id(params), params.clone(), &method(params)) };
     Planned {
         // Another host chooses its CPUs itself.
         other_cpus: if params.path == LOOPBACK { far_cpus(params, &cpus, machine) } else { Vec::new() },
@@ -184,15 +170,15 @@ fn near_cpus(params: &NetParams, machine: &Machine) -> (Vec<u32>, Option<Warning
 }
 
 fn setup_seconds(params: &NetParams) -> f64 {
-    match (params.path.as_str(), params.mode) {
-        (LOOPBACK, NetMode::Stream | NetMode::Blast) => SETUP_SECONDS + CEILING_SECONDS,
-        (LOOPBACK, NetMode::NoDrop) => SETUP_SECONDS + CEILING_SECONDS + SEARCH_SECONDS,
-        (LOOPBACK, NetMode::Load) => SETUP_SECONDS + IDLE_SECONDS,
-        (LOOPBACK, _) => SETUP_SECONDS,
-        (_, NetMode::NoDrop) => PEER_SETUP_SECONDS + SEARCH_SECONDS,
-        (_, NetMode::Load) => PEER_SETUP_SECONDS + IDLE_SECONDS,
-        _ => PEER_SETUP_SECONDS,
-    }
+    let (setup, ceiling) =
+        if params.path == LOOPBACK { (SETUP_SECONDS, CEILING_SECONDS) } else { (PEER_SETUP_SECONDS, 0.0) };
+    setup
+        + match params.mode {
+            NetMode::Stream | NetMode::Blast => ceiling,
+            NetMode::NoDrop => ceiling + SEARCH_SECONDS,
+            NetMode::Load => IDLE_SECONDS,
+            _ => 0.0,
+        }
 }
 
 /// The default bytes of a transfer, both ways.
@@ -229,20 +215,20 @@ pub(super) fn method(params: &NetParams) -> String {
 /// The CPUs of a server on this machine: its own, except that both ends of a TCP stream share one if there are too few. A CPU
 /// has two threads either way, and what one sends is then in its cache.
 fn far_cpus(params: &NetParams, cpus: &[u32], machine: &Machine) -> Vec<u32> {
-    let taken = cpus.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let taken = cpus.iter().collect::<BTreeSet<_>>().len();
     let are_streams = params.protocol == Protocol::Tcp && matches!(params.mode, NetMode::Stream | NetMode::Transfer);
     let suffice = 2 * taken <= machine.cpu.placement_order().len();
     if are_streams && !suffice && taken > 1 { cpus.to_vec() } else { opposite(cpus, machine) }
 }
 
 /// The next CPUs in the order of placement, never a thread's own if there are two.
-pub(super) fn opposite(cpus: &[u32], machine: &Machine) -> Vec<u32> {
+fn opposite(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     let mut order = machine.cpu.placement_order();
     if order.is_empty() {
         order.push(0);
     }
     let place = |cpu: &u32| order.iter().position(|other| other == cpu).unwrap_or(0);
-    let taken = cpus.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let taken = cpus.iter().collect::<BTreeSet<_>>().len();
     let further = taken + usize::from(taken.is_multiple_of(order.len()));
     cpus.iter().map(|cpu| order[(place(cpu) + further) % order.len()]).collect()
 }
@@ -263,8 +249,7 @@ mod tests {
     }
 
     fn params_of(row: &Planned) -> &NetParams {
-        let Params::Net(params) = &row.experiment.params else { panic!("{row:?}") };
-        params
+        row.experiment.net().unwrap_or_else(|| panic!("{row:?}"))
     }
 
     /// A choice of every protocol and mode, without a word of what else there is.
@@ -323,7 +308,7 @@ mod tests {
     fn the_two_ends_of_a_connection_have_cpus_of_their_own_as_long_as_there_are_enough() {
         for cpus in 1..=5 {
             for row in planned(&NetChoice::default(), cpus, &[1, 2, 3, 4, 5, 10]).unwrap() {
-                let Params::Net(params) = &row.experiment.params else { panic!("{row:?}") };
+                let params = params_of(&row);
                 let crowded = 2 * params.threads.min(cpus) > cpus && params.threads > 1;
                 let shared = cpus == 1 || crowded && params.protocol == Protocol::Tcp && params.mode == NetMode::Stream;
                 for (ours, theirs) in row.cpus.iter().zip(&row.other_cpus) {

@@ -168,10 +168,9 @@ fn other_path(params: &NetParams, runs: &[ProcessRun]) -> Option<Warning> {
         ours += run.seen.net.as_ref()?.link_bytes?;
     }
     let missing = 1.0 - carried as f64 / ours.max(1) as f64;
-    (params.path != LOOPBACK && ours >= LEAST_COUNTED_BYTES && missing > 1.0 - CARRIED).then(|| {
-        let seen = format!("The interface carried {carried} of the {ours} B that were sent and received.");
-        Warning::new(WarningCode::OtherPath, missing, &seen)
-    })
+    let seen = format!("The interface carried {carried} of the {ours} B that were sent and received.");
+    let is_other = params.path != LOOPBACK && ours >= LEAST_COUNTED_BYTES && missing > 1.0 - CARRIED;
+    is_other.then(|| Warning::new(WarningCode::OtherPath, missing, &seen))
 }
 
 /// The packets of a datagram.
@@ -212,9 +211,8 @@ fn busy(row: &Row, params: &NetParams, seen: &NetConditions) -> Option<Warning> 
     let streams = matches!(params.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast);
     let seconds: f64 = bytes(row)?.1.samples.iter().map(|sample| sample.seconds).sum();
     let both = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
-    let keeps_to_a_rate = params.mode == NetMode::NoDrop;
-    let ends =
-        [("sending", seen.sending_cpu_seconds.filter(|_| !keeps_to_a_rate)), ("receiving", seen.receiving_cpu_seconds)];
+    let sending = seen.sending_cpu_seconds.filter(|_| params.mode != NetMode::NoDrop);
+    let ends = [("sending", sending), ("receiving", seen.receiving_cpu_seconds)];
     let shares = ends.map(|(end, used)| (end, used.unwrap_or(0.0) / (seconds * f64::from(params.threads) * both)));
     let (end, share) = shares.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (streams && seconds > 0.0 && share >= BUSY).then(|| {
@@ -288,12 +286,8 @@ pub(crate) mod tests {
     }
 
     fn datagrams() -> NetParams {
-        let goal = Some(10_000);
-        NetParams {
-            loss_goal_per_million: goal,
-            segmentation: Some(Segmentation::Gso),
-            ..params(Protocol::Udp, NetMode::NoDrop)
-        }
+        let (loss_goal_per_million, segmentation) = (Some(10_000), Some(Segmentation::Gso));
+        NetParams { loss_goal_per_million, segmentation, ..params(Protocol::Udp, NetMode::NoDrop) }
     }
 
     fn with_tcp(change: impl FnOnce(&mut TcpConditions)) -> NetConditions {
@@ -308,17 +302,13 @@ pub(crate) mod tests {
         let load = params(Protocol::Udp, NetMode::Load);
         let zero_copy = NetParams { zero_copy: Some(true), ..stream() };
         let close = NetParams { loss_goal_per_million: Some(1000), ..datagrams() };
+        let capped = NetConditions { receive_buffer_bytes: Some(425_984), ..good() };
         vec![
             (Code::LossAboveGoal, close, good(), 1e8),
             (Code::Retransmits, stream(), with_tcp(|tcp| tcp.retransmits = Some(1000)), 1e8),
             (Code::MtuBlackHole, stream(), with_tcp(|tcp| tcp.retransmits = Some(5)), 0.0),
             (Code::Fragmented, NetParams { block: 1473, ..datagrams() }, good(), 1e8),
-            (
-                Code::ReceiveBufferCapped,
-                datagrams(),
-                NetConditions { receive_buffer_bytes: Some(425_984), ..good() },
-                1e8,
-            ),
+            (Code::ReceiveBufferCapped, datagrams(), capped, 1e8),
             (Code::CopyNotSpared, zero_copy, NetConditions { zero_copied_share: Some(0.0), ..good() }, 1e8),
             (Code::NoOffload, datagrams(), NetConditions { batching: vec!["sendmmsg".into()], ..good() }, 1e8),
             (Code::ProbesLate, load, NetConditions { late_share: Some(0.1), ..good() }, 1e8),
@@ -339,9 +329,8 @@ pub(crate) mod tests {
             assert!(found.iter().any(|one| one == code.name()), "{code}: {found:?}");
             assert!(found.len() == 1 || code == WarningCode::MtuBlackHole, "{code} alone: {found:?}");
         }
-        for good_one in
-            [stream(), datagrams(), params(Protocol::Udp, NetMode::Blast), params(Protocol::Tcp, NetMode::Load)]
-        {
+        let (blast, load) = (params(Protocol::Udp, NetMode::Blast), params(Protocol::Tcp, NetMode::Load));
+        for good_one in [stream(), datagrams(), blast, load] {
             assert_eq!(codes(&good_one, good(), 1e8), [""; 0], "{good_one:?}");
         }
         let unknown = NetConditions::default();
@@ -360,17 +349,17 @@ pub(crate) mod tests {
         assert_eq!(of(1, 0), None);
     }
 
+    /// A process run in which the interface carried all bytes, and our own.
+    fn carrying(all: u64, link_bytes: Option<u64>) -> ProcessRun {
+        let net = Some(NetConditions { link_bytes, ..NetConditions::default() });
+        let seen = Observations { net, ..Observations::default() };
+        let surroundings = Change { net_bytes: Some(all), ..Change::default() };
+        ProcessRun { seen, surroundings, ..ProcessRun::default() }
+    }
+
     #[test]
     fn bytes_that_the_interface_did_not_carry_went_another_way() {
-        let launch = |carried: u64| {
-            let net = Some(NetConditions { link_bytes: Some(100 << 20), ..NetConditions::default() });
-            let seen = Observations { net, ..Observations::default() };
-            [ProcessRun {
-                seen,
-                surroundings: Change { net_bytes: Some(carried), ..Change::default() },
-                ..ProcessRun::default()
-            }]
-        };
+        let launch = |carried: u64| [carrying(carried, Some(100 << 20))];
         let found = other_path(&stream(), &launch(1 << 20)).unwrap();
         assert!(found.text.contains("carried 1048576 of the 104857600 B"), "{}", found.text);
         assert_eq!(other_path(&stream(), &launch(101 << 20)), None);
@@ -402,11 +391,8 @@ pub(crate) mod tests {
     #[test]
     fn bytes_of_others_on_the_interface_are_beyond_our_connections() {
         let share = |all: u64, link_bytes| {
-            let net = Some(NetConditions { link_bytes, ..NetConditions::default() });
-            let seen = Observations { net, ..Observations::default() };
-            let surroundings = Change { net_bytes: Some(all), ..Change::default() };
             let mut found = Conditions::default();
-            conditions(&planned(), &[&ProcessRun { seen, surroundings, ..ProcessRun::default() }], &mut found);
+            conditions(&planned(), &[&carrying(all, link_bytes)], &mut found);
             found.net.unwrap().other_share
         };
         assert_eq!(share((64 << 10) + 1000, Some(1000)), Some(0.0));

@@ -1,7 +1,7 @@
 //! Labels of network results.
 
 use model::document::{Row, Status};
-use model::experiment::{NetParams, Params};
+use model::experiment::{LOOPBACK, NetParams, Params};
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
 use model::number::percent_exact;
 use model::unit::Better;
@@ -46,17 +46,13 @@ fn axis(rows: &[&Row]) -> Axis {
     if rows.iter().all(|row| is_stream(row)) { Axis::Streams } else { Axis::Connections }
 }
 
-/// The path of benchmarks within one machine.
-pub const LOOPBACK: &str = "loopback";
-const MILLION: f64 = 1e6;
-
 /// The parameters of a network result of this version.
 pub fn params(row: &Row) -> Option<&NetParams> {
     if let Params::Net(params) = &row.params { Some(params) } else { None }
 }
 
 /// Whether each connection carries a stream.
-pub fn is_stream(row: &Row) -> bool {
+fn is_stream(row: &Row) -> bool {
     params(row).is_some_and(|own| matches!(own.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast))
 }
 
@@ -65,19 +61,11 @@ pub fn protocol(params: &NetParams) -> String {
     params.protocol.name().to_uppercase()
 }
 
-const fn direction_words(direction: Option<Direction>) -> &'static str {
-    match direction {
-        None | Some(Direction::Up) => "",
-        Some(Direction::Down) => ", down",
-        Some(Direction::Both) => ", both ways",
-    }
-}
-
-/// The loss goal of a no-drop rate: `none lost`, `at most 0.1 % lost`.
+/// The loss goal of a no-drop rate.
 fn goal_words(per_million: u32) -> String {
     match per_million {
-        0 => "none lost".to_owned(),
-        many => format!("at most {} lost", percent_exact(f64::from(many) / MILLION)),
+        0 => ", none lost".to_owned(),
+        many => format!(", at most {} lost", percent_exact(f64::from(many) / 1e6)),
     }
 }
 
@@ -92,7 +80,7 @@ pub fn how_words(params: &NetParams) -> Vec<&'static str> {
 }
 
 /// `TCP`, `stream 128 KiB`.
-pub fn label(params: &NetParams) -> Label {
+fn label(params: &NetParams) -> Label {
     let mode = match params.mode {
         NetMode::Stream => "stream",
         NetMode::Pingpong => "ping-pong",
@@ -102,17 +90,21 @@ pub fn label(params: &NetParams) -> Label {
         NetMode::Blast => "blast",
         NetMode::Load => "latency under load",
     };
-    let direction = direction_words(params.direction);
-    let goal = params.loss_goal_per_million.map_or_else(String::new, |goal| format!(", {}", goal_words(goal)));
+    let direction = match params.direction {
+        None | Some(Direction::Up) => "",
+        Some(Direction::Down) => ", down",
+        Some(Direction::Both) => ", both ways",
+    };
+    let goal = params.loss_goal_per_million.map(goal_words).unwrap_or_default();
     let how = format!("{mode} {}{direction}{goal}", block_words(params.block));
     Label { what: protocol(params), how, detail: String::new() }
 }
 
 /// The first aspects, which all results of a run share.
-pub const ASPECTS_OF_A_RUN: usize = 1;
+const ASPECTS_OF_A_RUN: usize = 1;
 
 /// Path, copies, segments, waiting.
-pub fn aspects(params: &NetParams) -> Vec<String> {
+fn aspects(params: &NetParams) -> Vec<String> {
     let path = if params.path == LOOPBACK { LOOPBACK.to_owned() } else { format!("to {}", params.path) };
     let how = how_words(params);
     let each = ["zero-copy", "GSO", "spinning"].map(|words| if how.contains(&words) { words } else { "" }.to_owned());

@@ -38,11 +38,7 @@ fn is_mode(params: &Params, mode: NetMode) -> bool {
 }
 
 pub(crate) const AREA: AreaEntry = AreaEntry {
-    name: Name::Net,
     expand: expand::expand,
-    method: |experiment| {
-        let Params::Net(params) = &experiment.params else { return None };
-        Some(expand::method(params))
-    },
+    method: |experiment| experiment.net().map(expand::method),
     labels: label::LABELS,
 };

@@ -9,14 +9,14 @@ pub const MOST_BLOCK_BYTES: u64 = 1 << 20;
 /// The largest UDP payload over IPv4: 65535 bytes less 20 of IP header and 8 of UDP header.
 pub const MOST_DATAGRAM_BYTES: u64 = 65_507;
 /// The smallest datagram of a stream: a header of 24 bytes, and data to check.
-pub const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
+const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
 /// The smallest probe under load: its number.
-pub const LEAST_PROBE_BYTES: u64 = 8;
+const LEAST_PROBE_BYTES: u64 = 8;
 /// The default loss goal in datagrams per million.
-pub const LOSS_GOAL_PER_MILLION: u32 = 1000;
+pub(super) const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
 /// The parameters of a mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether the mode has it")]
 pub struct Traits {
     /// Up, down, or both ways.
@@ -33,7 +33,7 @@ pub struct Traits {
 
 /// The parameters of a mode over a protocol, apart from block and threads; `None` if there is no such benchmark.
 pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
-    let none = Traits { direction: false, zero_copy: false, segmentation: false, loss_goal: false, wait: false };
+    let none = Traits::default();
     match (mode, protocol) {
         (NetMode::Stream, Protocol::Tcp) => Some(Traits { direction: true, zero_copy: true, ..none }),
         (NetMode::NoDrop, Protocol::Udp) => {
@@ -49,7 +49,7 @@ pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
 }
 
 /// `stream over tcp, pingpong over tcp and udp …`.
-pub fn known_modes() -> String {
+pub(super) fn known_modes() -> String {
     let over = |mode: &NetMode| {
         let protocols = Protocol::ALL.iter().filter(|protocol| traits(**protocol, *mode).is_some());
         format!("{mode} over {}", protocols.map(|protocol| protocol.name()).collect::<Vec<_>>().join(" and "))
@@ -58,7 +58,7 @@ pub fn known_modes() -> String {
 }
 
 /// The possible bytes of a block.
-pub fn block_range(protocol: Protocol, mode: NetMode) -> RangeInclusive<u64> {
+pub(super) fn block_range(protocol: Protocol, mode: NetMode) -> RangeInclusive<u64> {
     match (mode, protocol) {
         // One byte each way shows that the connection works.
         (NetMode::Connect, _) => 1..=1,

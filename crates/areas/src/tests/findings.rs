@@ -109,8 +109,8 @@ fn a_table_has_its_highest_efficiency_and_where_it_occurs() {
 #[test]
 fn a_limit_binds_from_nine_tenths_of_it_on() {
     let of = |threads, share| with_efficiency(row(threads, 100.0), PeakKind::Sustained, share);
-    let expected = "CPU: 92 % to 98 % of the limit at the measured clock in 2 of the 3 results: the execution units are \
-                    the limit.";
+    let expected = "CPU: 92 % to 98 % of the limit at the measured clock in 2 of the 3 results: the execution units \
+                    are the limit.";
     assert_eq!(texts(&[of(1, 0.98), of(2, 0.92), of(4, 0.7)], "limit_binds"), [expected]);
     assert!(texts(&[of(1, 0.89)], "limit_binds").is_empty());
     let mut wide = of(1, 0.98);
@@ -151,8 +151,8 @@ fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
 fn of_each_tool_the_row_farthest_off_is_reported_with_the_reasons_that_fit() {
     let long = format!("{}.", "x".repeat(200));
     let rows = [compared(1, 1.1, ""), compared(2, 1.5, "it stops for output; its loop is scalar.")];
-    let expected = "FP64 FMA (AVX2) on 2 threads: 1.50x the result of likwid-bench (150 GFLOP/s versus 100 GFLOP/s): it \
-                    stops for output; its loop is scalar.";
+    let expected = "FP64 FMA (AVX2) on 2 threads: 1.50x the result of likwid-bench (150 GFLOP/s versus 100 GFLOP/s): \
+                    it stops for output; its loop is scalar.";
     assert_eq!(texts(&rows, "reference_differs"), [expected]);
     let cut = texts(&[compared(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
     assert!(cut[0].ends_with("100 GFLOP/s): it stops for output."), "{cut:?}");

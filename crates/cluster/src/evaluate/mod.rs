@@ -64,7 +64,7 @@ fn add_task(results: &mut NodeResults, folder: &Folder, place: &str, task: &str,
     }
     let path = format!("{place}/run/run.json");
     let run = read(&folder.path().join(&path)).map_err(|error| error.to_string());
-    let added = run.and_then(|run| results.add_run(&path, run, &outcome, catalogue).map_err(|error| error.to_string()));
+    let added = run.and_then(|run| results.add_run(&path, run, &outcome, catalogue));
     if let Err(error) = added {
         results.add_lost_task(task, "its document cannot be read");
         results.add_broken(path, error);

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 
 use model::comparison::Side;
-use model::document::{Document, Row, Status};
+use model::document::{Document, Row, RunInfo, Status};
 use model::machine::Machine;
-use model::number::{UnitScale, percent_whole};
+use model::number::{UnitScale, counted, percent_whole};
 use model::warning::Confidence;
 
 use super::noise::MEMORY_MAY_DIFFER;
 
 pub(crate) fn side(document: &Document) -> Side {
-    Side {
-        name: document.run.id.clone(),
-        started: document.run.started.clone(),
-        machine: machine_words(&document.machine),
-        program: program_words(document),
-        switch: None,
-    }
+    let Document { assay, run, machine, .. } = document;
+    // `0.1.0 (2849586)`
+    let program = assay.git.as_ref().map_or_else(|| assay.version.clone(), |git| format!("{} ({git})", assay.version));
+    let machine = machine_words(machine);
+    Side { name: run.id.clone(), started: run.started.clone(), machine, program, switch: None }
 }
 
 /// `AMD EPYC 9575F, 2 cores, KVM guest`.
@@ -25,18 +23,12 @@ fn machine_words(machine: &Machine) -> String {
     let cpu = &machine.cpu;
     let name = cpu.model_name.as_ref().or(cpu.microarchitecture.as_ref());
     let mut parts = vec![name.map_or_else(|| "unknown processor".to_owned(), |name| name.trim().to_owned())];
-    parts.extend(cpu.cores.map(|cores| format!("{cores} core{}", if cores == 1 { "" } else { "s" })));
+    parts.extend(cpu.cores.map(|cores| counted(cores.into(), "core")));
     parts.extend(machine.virtualization.as_ref().map(|below| match &below.hypervisor {
         Some(name) => format!("{name} guest"),
         None => "virtual machine".to_owned(),
     }));
     parts.join(", ")
-}
-
-/// `0.1.0 (2849586)`.
-fn program_words(document: &Document) -> String {
-    let program = &document.assay;
-    program.git.as_ref().map_or_else(|| program.version.clone(), |git| format!("{} ({git})", program.version))
 }
 
 pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
@@ -45,14 +37,10 @@ pub(crate) fn differences(base: &Document, new: &Document) -> Vec<String> {
 }
 
 pub(super) fn warnings(base: &Document, new: &Document) -> Vec<String> {
-    let sides = [(base, "BASE"), (new, "NEW")];
-    let mut warnings = differences(base, new);
-    warnings.extend(suites(base, new));
-    warnings.extend(declared(&base.run.declared, &new.run.declared));
-    warnings.extend(sides.into_iter().filter_map(|(document, side)| cut_off(document, side)));
-    warnings.extend(order(base, new));
-    warnings.extend(confidences(base, new));
-    warnings
+    let (suites, declared) = (suites(base, new), declared(&base.run.declared, &new.run.declared));
+    let cut_off = [cut_off(base, "BASE"), cut_off(new, "NEW")];
+    let more = [suites, declared].into_iter().chain(cut_off).chain([order(base, new), confidences(base, new)]);
+    differences(base, new).into_iter().chain(more.flatten()).collect()
 }
 
 /// `cores 2 against 4`, where they differ and at least one is known.
@@ -100,17 +88,14 @@ fn settings(base: &Machine, new: &Machine) -> Option<String> {
         listed.then(|| machine.cpu.mitigations.clone())
     };
     let usable = |machine: &Machine| Some(machine.cpu.available_cpus.len()).filter(|count| *count > 0);
+    let [base_pages, new_pages] = [base, new].map(|machine| machine.memory.huge_pages.transparent.as_ref());
     let all = [
         differing("governor", base.cpu.governor.as_ref(), new.cpu.governor.as_ref()),
         differing("turbo", switch(base.cpu.turbo), switch(new.cpu.turbo)),
         differing("SMT", base.cpu.smt_control.as_ref(), new.cpu.smt_control.as_ref()),
         differing("usable CPUs", usable(base).as_ref(), usable(new).as_ref()),
         differing_or_none("quota of CPUs", base.cpu.quota_cpus, new.cpu.quota_cpus),
-        differing(
-            "transparent huge pages",
-            base.memory.huge_pages.transparent.as_ref(),
-            new.memory.huge_pages.transparent.as_ref(),
-        ),
+        differing("transparent huge pages", base_pages, new_pages),
         differing("clock source", base.os.clocksource.as_ref(), new.os.clocksource.as_ref()),
         (mitigations(base) != mitigations(new)).then(|| "mitigations of processor vulnerabilities".to_owned()),
     ];
@@ -151,12 +136,9 @@ fn files(base: &Document, new: &Document) -> Option<String> {
         0 => String::new(),
         others => format!(" and {others} more"),
     };
-    Some(format!(
-        "The test files of the disk differ in size: {} against {} for {id}{others}, since laying one out was cut short; \
-         a device caches more of a small file.",
-        in_words(one),
-        in_words(two)
-    ))
+    let sizes = format!("{} against {} for {id}{others}", in_words(one), in_words(two));
+    let why = "since laying one out was cut short; a device caches more of a small file";
+    Some(format!("The test files of the disk differ in size: {sizes}, {why}."))
 }
 
 /// `512 MiB`.
@@ -184,14 +166,10 @@ fn order(base: &Document, new: &Document) -> Option<String> {
 }
 
 fn confidences(base: &Document, new: &Document) -> Option<String> {
-    let confidences = [("BASE", base.run.confidence), ("NEW", new.run.confidence)];
-    let low: Vec<String> = confidences
-        .into_iter()
-        .filter_map(|(side, confidence)| {
-            confidence
-                .filter(|confidence| *confidence > Confidence::High)
-                .map(|confidence| format!("{side} has {confidence} confidence"))
-        })
-        .collect();
+    let words = |(side, run): (&str, &RunInfo)| {
+        let confidence = run.confidence.filter(|confidence| *confidence > Confidence::High)?;
+        Some(format!("{side} has {confidence} confidence"))
+    };
+    let low: Vec<String> = [("BASE", &base.run), ("NEW", &new.run)].into_iter().filter_map(words).collect();
     (!low.is_empty()).then(|| format!("{}: assay report shows why.", low.join(" and ")))
 }

@@ -44,14 +44,10 @@ pub(super) fn most<'a>(pair: &Pair<'a>, direction: Direction, clock_counts: bool
 
 /// The first interference of low confidence, which allows no verdict. A change stays one if every size is known.
 pub(super) fn hiding<'a>(pair: &Pair<'a>, judged: Change) -> Option<(&'static str, &'a Warning)> {
-    sides(pair).into_iter().find_map(|(side, row)| {
-        let grave = |warning: &&Warning| {
-            warning.confidence == Confidence::Low
-                && warning.code.known().is_some_and(|code| {
-                    let says_how_much = code.is_share_of_the_rate() || code == WarningCode::ClockMoved;
-                    code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)
-                })
-        };
-        row.warnings.iter().find(grave).map(|warning| (side, warning))
-    })
+    let hides = |code: WarningCode| {
+        let says_how_much = code.is_share_of_the_rate() || code == WarningCode::ClockMoved;
+        code.rule().cause == Cause::Others && !(judged == Change::Changed && says_how_much)
+    };
+    let grave = |warning: &&Warning| warning.confidence == Confidence::Low && warning.code.known().is_some_and(hides);
+    sides(pair).into_iter().find_map(|(side, row)| Some((side, row.warnings.iter().find(grave)?)))
 }

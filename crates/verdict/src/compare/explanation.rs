@@ -3,14 +3,15 @@
 use std::cmp::Ordering;
 
 use model::comparison::{Change, Compared};
-use model::document::Row;
+use model::document::{Conditions, Row};
 use model::number::percent_brief;
 use model::unit::Better;
 use model::warning::{Cause, Confidence, Warning, WarningCode};
 
 use super::disturbance::{Seen, sides};
 use super::matching::Pair;
-use super::units::{is_beyond, median};
+use super::units::is_beyond;
+use crate::judge::median;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
@@ -102,31 +103,23 @@ fn only_here<'a>(row: &'a Row, other: &Row) -> Option<&'a Warning> {
             _ => true,
         })
     };
-    let mut settings: Vec<&Warning> =
-        row.warnings.iter().filter(is_setting).filter(|warning| !alike(warning)).collect();
-    // The order of the table within a confidence: sorting is stable.
-    settings.sort_by_key(|warning| std::cmp::Reverse(warning.confidence));
-    settings.first().copied()
+    // The first of the lowest confidence, in the order of the table.
+    let own = row.warnings.iter().filter(is_setting).filter(|warning| !alike(warning));
+    own.min_by_key(|warning| std::cmp::Reverse(warning.confidence))
 }
 
 fn setting(side: &str, warning: &Warning) -> String {
+    use WarningCode as Code;
     let value = warning.value.unwrap_or(0.0);
+    let share = percent(value);
     match warning.code.known() {
-        Some(WarningCode::CpuQuota) => {
-            format!("A CPU quota throttled the threads of {side} for {} of the time.", percent(value))
-        }
-        Some(WarningCode::LowPriority) => format!("{side} ran at a lower priority (nice {value:.0})."),
-        Some(WarningCode::Affinity) => {
-            format!("{side} could not use {} of the CPUs.", percent(value))
-        }
-        Some(WarningCode::CpusOffline) => format!("In {side} {} of the CPUs were offline.", percent(value)),
-        Some(WarningCode::DebugBuild) => format!("{side} was measured by a debug build."),
-        Some(WarningCode::PagesRefused) => {
-            format!("{} of the buffer of {side} was not in pages of the requested size.", percent(value))
-        }
-        Some(WarningCode::NotDirect) => {
-            format!("{} of the requests of {side} were served by the page cache.", percent(value))
-        }
+        Some(Code::CpuQuota) => format!("A CPU quota throttled the threads of {side} for {share} of the time."),
+        Some(Code::LowPriority) => format!("{side} ran at a lower priority (nice {value:.0})."),
+        Some(Code::Affinity) => format!("{side} could not use {share} of the CPUs."),
+        Some(Code::CpusOffline) => format!("In {side} {share} of the CPUs were offline."),
+        Some(Code::DebugBuild) => format!("{side} was measured by a debug build."),
+        Some(Code::PagesRefused) => format!("{share} of the buffer of {side} was not in pages of the requested size."),
+        Some(Code::NotDirect) => format!("{share} of the requests of {side} were served by the page cache."),
         _ => format!("Only {side} has this warning: {}", first_sentence(&warning.text)),
     }
 }
@@ -138,31 +131,19 @@ fn first_sentence(text: &str) -> &str {
 
 /// Conditions that differ without a warning.
 fn facts(base: &Row, new: &Row) -> Option<String> {
-    let (base, new) = (&base.conditions, &new.conditions);
-    let text = |value: Option<&String>| value.cloned();
-    let number = |value: Option<f64>| value.map(|value| format!("{value}"));
-    let disk = |of: fn(&model::document::DiskConditions) -> Option<&String>| {
-        [base, new].map(|side| text(side.disk.as_ref().and_then(of)))
-    };
-    let net = |of: fn(&model::document::NetConditions) -> Option<String>| {
-        [base, new].map(|side| side.net.as_ref().and_then(of))
-    };
-    let facts = [
-        ("quota of CPUs", [base, new].map(|side| number(side.quota_cpus))),
-        ("file system", disk(|disk| disk.filesystem.as_ref())),
-        ("interface", net(|net| net.interface.clone())),
-        ("largest packet", net(|net| net.mtu.map(|mtu| mtu.to_string()))),
-        ("congestion control", net(|net| net.congestion_control.clone())),
-        ("offloads", net(|net| (!net.offloads.is_empty()).then(|| net.offloads.join(" ")))),
+    const FACTS: &[(&str, fn(&Conditions) -> Option<String>)] = &[
+        ("quota of CPUs", |seen| seen.quota_cpus.map(|cpus| cpus.to_string())),
+        ("file system", |seen| seen.disk.as_ref()?.filesystem.clone()),
+        ("interface", |seen| seen.net.as_ref()?.interface.clone()),
+        ("largest packet", |seen| seen.net.as_ref()?.mtu.map(|mtu| mtu.to_string())),
+        ("congestion control", |seen| seen.net.as_ref()?.congestion_control.clone()),
+        ("offloads", |seen| Some(seen.net.as_ref()?.offloads.join(" ")).filter(|names| !names.is_empty())),
     ];
-    let differing: Vec<String> = facts
-        .into_iter()
-        .filter(|(_, [base, new])| base != new)
-        .map(|(what, sides)| {
-            let [base, new] = sides.map(|side| side.unwrap_or_else(|| "none".to_owned()));
-            format!("{what} {base} against {new}")
-        })
-        .collect();
+    let difference = |(what, fact): &(&str, fn(&Conditions) -> Option<String>)| {
+        let [base, new] = [base, new].map(|row| fact(&row.conditions).unwrap_or_else(|| "none".to_owned()));
+        (base != new).then(|| format!("{what} {base} against {new}"))
+    };
+    let differing: Vec<String> = FACTS.iter().filter_map(difference).collect();
     (!differing.is_empty()).then(|| format!("The conditions differ: {}.", differing.join(", ")))
 }
 
@@ -187,18 +168,15 @@ fn clock(pair: &Pair<'_>, row: &Compared) -> Option<String> {
     } else {
         format!("so the {} {opposite}", row.metric)
     };
-    let percent_moved = percent(moved);
-    Some(match per_cycle.verdict {
-        Change::Same => format!("The clock {verb} by {percent_moved}, {with_it}; per cycle nothing changed."),
-        Change::Inconclusive => {
-            format!("The clock {verb} by {percent_moved}, {with_it}; per cycle the result is inconclusive.")
-        }
+    let consequence = match per_cycle.verdict {
+        Change::Same => format!("{with_it}; per cycle nothing changed"),
+        Change::Inconclusive => format!("{with_it}; per cycle the result is inconclusive"),
         Change::Changed => {
             let less = if per_cycle.ratio < 1.0 { "less" } else { "more" };
-            let rest = percent(per_cycle.ratio - 1.0);
-            format!("The clock {verb} by {percent_moved}, which is part of it; per cycle {rest} {less} was done.")
+            format!("which is part of it; per cycle {} {less} was done", percent(per_cycle.ratio - 1.0))
         }
-    })
+    };
+    Some(format!("The clock {verb} by {}, {consequence}.", percent(moved)))
 }
 
 fn hidden(known: &Known<'_>) -> Option<String> {

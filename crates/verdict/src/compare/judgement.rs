@@ -3,15 +3,17 @@
 //! *Changed*: the interval lies beyond noise, interference and chance. *The same*: it lies within the threshold.
 
 use model::comparison::{Change, Compared, PerCycle};
-use model::sample::Sample;
+use model::sample::{Metric, Sample};
 use model::unit::Better;
 use stats::{LEVEL, NEEDED_FOR_CHANGE};
 
-use super::disturbance::{self, Seen};
+use super::disturbance;
 use super::explanation::{self, Known};
 use super::matching::Pair;
 use super::noise::{History, Noise};
-use super::units::{THRESHOLD, Units, Values, change, direction, is_beyond, median};
+use super::units::{THRESHOLD, Units, change, direction, is_beyond};
+use crate::judge::median;
+use crate::samples::values_of;
 
 /// The threshold in standard deviations between runs: a difference varies by sqrt(2), and intervals have a width.
 const DEVIATIONS: f64 = 2.0;
@@ -41,11 +43,8 @@ pub(super) fn judge(pairs: &[Pair<'_>], history: &History<'_>) -> Vec<Compared> 
     let corrected = corrected(measured.iter().map(|row| row.found.p));
     let per_cycle = self::corrected(measured.iter().map(|row| row.per_cycle.and_then(|found| found.p)));
     let rows = corrected.iter().flatten().count();
-    measured
-        .iter()
-        .zip(corrected.iter().zip(per_cycle))
-        .map(|(row, (p, per_cycle))| row.judged(*p, per_cycle, rows))
-        .collect()
+    let known = measured.iter().zip(corrected.iter().zip(per_cycle));
+    known.map(|(row, (p, per_cycle))| row.judged(*p, per_cycle, rows)).collect()
 }
 
 /// The probabilities after Holm's correction for their number; unknown ones do not count.
@@ -57,9 +56,9 @@ fn corrected(known: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
 
 fn measure<'a>(pair: &'a Pair<'a>, history: &History<'_>) -> Option<Measured<'a>> {
     let units = Units::of(pair);
-    let found = find(&units.values(pair, |sample| Some(sample.value))?)?;
+    let found = find(units.values(pair, |sample| Some(sample.value))?)?;
     let per_cycle = units.values(pair, |sample| per_cycle(sample, pair.base_metric.better));
-    let per_cycle = per_cycle.and_then(|values| find(&values));
+    let per_cycle = per_cycle.and_then(find);
     Some(Measured { pair, units, found, per_cycle, noise: history.noise(pair) })
 }
 
@@ -69,11 +68,11 @@ fn per_cycle(sample: &Sample, better: Better) -> Option<f64> {
     Some(if better == Better::Higher { sample.value / clock } else { 1.0 / (sample.value * clock) })
 }
 
-fn find(values: &Values) -> Option<Found> {
-    let shift = stats::shift_ratio(&values.base, &values.new).ok()?;
-    let n = [values.base.len(), values.new.len()];
+fn find([base, new]: [Vec<f64>; 2]) -> Option<Found> {
+    let shift = stats::shift_ratio(&base, &new).ok()?;
+    let n = [base.len(), new.len()];
     let enough = n.iter().all(|n| *n >= NEEDED_FOR_CHANGE);
-    let test = enough.then(|| stats::mann_whitney(&values.base, &values.new).ok()).flatten();
+    let test = enough.then(|| stats::mann_whitney(&base, &new).ok()).flatten();
     Some(Found { ratio: shift.ratio, interval: shift.interval.filter(|_| enough), p: test.map(|test| test.p), n })
 }
 
@@ -90,10 +89,7 @@ impl Measured<'_> {
         let hiding = disturbance::hiding(pair, judged);
         let verdict = if hiding.is_some() { Change::Inconclusive } else { judged };
         let helped = verdict == Change::Inconclusive && hiding.is_none();
-        let values = |metric: &model::sample::Metric| {
-            let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
-            median(&values).unwrap_or(metric.summary.median)
-        };
+        let values = |metric: &Metric| median(&values_of(&metric.samples)).unwrap_or(metric.summary.median);
         let mut row = Compared {
             id: pair.base.id.clone(),
             id_new: None,
@@ -124,7 +120,7 @@ impl Measured<'_> {
 
     /// The verdict on operations per cycle: more is always better, and the clock explains nothing.
     fn judged_per_cycle(&self, found: Found, p: Option<f64>, threshold: f64) -> PerCycle {
-        let seen: Option<Seen<'_>> = disturbance::most(self.pair, direction(found.ratio, Better::Higher), false);
+        let seen = disturbance::most(self.pair, direction(found.ratio, Better::Higher), false);
         let allowance = seen.map_or(0.0, |seen| seen.change);
         let verdict = change(stats::judge_change(found.interval, p, threshold, allowance));
         let hidden = disturbance::hiding(self.pair, verdict).is_some();

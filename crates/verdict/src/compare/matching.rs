@@ -5,6 +5,7 @@
 
 use model::comparison::NotCompared;
 use model::document::{Document, Row, Status};
+use model::number::counted;
 use model::sample::{Metric, MetricName};
 use model::unit::format_size;
 use serde_json::{Map, Value};
@@ -37,12 +38,8 @@ pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String
     if document.experiments.iter().any(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
         return Ok(());
     }
-    let rows = document.experiments.len();
-    Err(format!(
-        "{side}, the run '{}', has no measured result ({rows} row{} planned); name another run",
-        document.run.id,
-        if rows == 1 { "" } else { "s" }
-    ))
+    let (id, rows) = (&document.run.id, counted(document.experiments.len() as u64, "row"));
+    Err(format!("{side}, the run '{id}', has no measured result ({rows} planned); name another run"))
 }
 
 /// Every metric that can be compared, in the order of the base, and every other result with the reason.
@@ -92,11 +89,9 @@ fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
 /// Checks that two results mean the same; of different ids only the units must agree. The error follows the id.
 pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
     if base.id == new.id {
-        if base.method != new.method {
-            return Err(format!(
-                "is counted differently: by the method {} in BASE and {} in NEW",
-                base.method, new.method
-            ));
+        let (method, other) = (&base.method, &new.method);
+        if method != other {
+            return Err(format!("is counted differently: by the method {method} in BASE and {other} in NEW"));
         }
         let differing = differing_parameters(base, new);
         if !differing.is_empty() {
@@ -142,13 +137,12 @@ fn differing_parameters(base: &Row, new: &Row) -> Vec<String> {
     keys.retain(|key| !FOUND.contains(&key.as_str()));
     // A parameter that an older version did not know is absent: the same as null.
     let value = |map: &Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or(Value::Null);
-    let differing = keys.into_iter().filter(|key| value(&base, key) != value(&new, key));
-    differing
-        .map(|key| {
-            let words = WORDS.iter().find(|(known, _)| known == key).map_or(key.as_str(), |(_, words)| words);
-            format!("{words} {} against {}", shown(key, &value(&base, key)), shown(key, &value(&new, key)))
-        })
-        .collect()
+    let difference = |key: &String| {
+        let words = WORDS.iter().find(|(known, _)| known == key).map_or(key.as_str(), |(_, words)| words);
+        let (base, new) = (value(&base, key), value(&new, key));
+        (base != new).then(|| format!("{words} {} against {}", shown(key, &base), shown(key, &new)))
+    };
+    keys.into_iter().filter_map(difference).collect()
 }
 
 fn object(row: &Row) -> Map<String, Value> {

@@ -25,9 +25,6 @@ use crate::rules::AreaRules;
 use noise::is_same_run;
 
 /// Compares two runs. `history` are other runs: those of the same machine show its noise from run to run.
-///
-/// # Errors
-/// One sentence: the runs are the same, a run has no measured result, or no result can be compared.
 pub fn compare(
     base: &Document,
     new: &Document,

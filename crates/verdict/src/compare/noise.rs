@@ -4,12 +4,14 @@ use std::cmp::Reverse;
 
 use model::document::{Document, Row, Status};
 use model::machine::Machine;
+use model::number::counted;
 use model::warning::Confidence;
 
 use crate::rules::AreaRules;
 
 use super::matching::{Pair, comparable};
-use super::units::median;
+use crate::judge::median;
+use crate::samples::values_of;
 
 /// The least earlier runs for a spread.
 const RUNS_NEEDED: usize = 4;
@@ -89,8 +91,7 @@ impl<'a> History<'a> {
         }
         let seen = match medians.len() {
             0 => "no earlier runs".to_owned(),
-            1 => "only 1 earlier run".to_owned(),
-            count => format!("only {count} earlier runs"),
+            count => format!("only {}", counted(count as u64, "earlier run")),
         };
         Noise { deviation: usual, source: self.usual_words(&seen), is_own: false }
     }
@@ -107,6 +108,5 @@ fn earlier(run: &Document, pair: &Pair<'_>) -> Option<f64> {
         |row: &&Row| row.id == pair.base.id && row.status == Status::Ok && row.confidence != Some(Confidence::Low);
     let row = run.experiments.iter().find(same).filter(|row| comparable(row, pair.base).is_ok())?;
     let metric = row.metrics.iter().find(|metric| metric.name == pair.base_metric.name)?;
-    let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
-    median(&values).filter(|median| *median > 0.0)
+    median(&values_of(&metric.samples)).filter(|median| *median > 0.0)
 }

@@ -9,6 +9,8 @@ use model::sample::{Metric, Sample};
 use model::unit::Better;
 
 use super::matching::Pair;
+use crate::judge::median;
+use crate::samples::values_of;
 
 /// The least sessions on both sides to be the units: with fewer no 95 % interval of a median exists.
 const SESSIONS_NEEDED: usize = stats::NEEDED_FOR_INTERVAL;
@@ -18,13 +20,6 @@ pub(super) enum Units {
     Samples,
     ProcessRuns,
     Sessions,
-}
-
-/// The values of both sides, one for each unit.
-#[derive(Clone, Debug)]
-pub(super) struct Values {
-    pub(super) base: Vec<f64>,
-    pub(super) new: Vec<f64>,
 }
 
 impl Units {
@@ -51,8 +46,8 @@ impl Units {
     }
 
     /// The values of both sides by these units; `None` where a sample has none.
-    pub(super) fn values(self, pair: &Pair<'_>, of: impl Fn(&Sample) -> Option<f64> + Copy) -> Option<Values> {
-        Some(Values { base: self.of_side(pair.base_metric, of)?, new: self.of_side(pair.new_metric, of)? })
+    pub(super) fn values(self, pair: &Pair<'_>, of: impl Fn(&Sample) -> Option<f64> + Copy) -> Option<[Vec<f64>; 2]> {
+        Some([self.of_side(pair.base_metric, of)?, self.of_side(pair.new_metric, of)?])
     }
 
     fn of_side(self, metric: &Metric, of: impl Fn(&Sample) -> Option<f64>) -> Option<Vec<f64>> {
@@ -70,14 +65,8 @@ impl Units {
 }
 
 fn runs_differ(metric: &Metric) -> bool {
-    let values: Vec<f64> = metric.samples.iter().map(|sample| sample.value).collect();
     let runs: Vec<u32> = metric.samples.iter().map(|sample| sample.launch).collect();
-    stats::components(&values, &runs).is_some_and(|found| found.differ())
-}
-
-/// The median; `None` without values, or where one is no number.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
-    stats::Observations::new(values).ok().map(|values| values.median())
+    stats::components(&values_of(&metric.samples), &runs).is_some_and(|found| found.differ())
 }
 
 /// The least relative change that is called one, however quiet the machine is.

@@ -17,7 +17,6 @@ const RANGE: u32 = 3;
 const SANE: std::ops::RangeInclusive<f64> = 1e-11..=1e18;
 
 /// The value, if it can be a measurement.
-#[must_use]
 pub fn sane(value: f64) -> Option<f64> {
     SANE.contains(&value).then_some(value)
 }
@@ -45,20 +44,17 @@ pub enum Against {
 }
 
 /// Whether a result was measured, and its confidence is not C.
-#[must_use]
 pub fn is_undisturbed(row: &Row) -> bool {
     row.status == Status::Ok && row.confidence.is_some_and(|confidence| confidence < Confidence::Low)
 }
 
 impl Estimate {
     /// A metric of an undisturbed result.
-    #[must_use]
     pub fn of_result(row: &Row, name: MetricName) -> Option<Self> {
         row.metric(name).filter(|_| is_undisturbed(row)).and_then(Self::of_metric)
     }
 
     /// The median of a metric; `None` if it can be no measurement.
-    #[must_use]
     pub fn of_metric(metric: &Metric) -> Option<Self> {
         let summary = &metric.summary;
         let is_interval = summary.ci95.is_some();
@@ -78,7 +74,6 @@ impl Estimate {
     }
 
     /// Compares it with another; `None` if the spans leave it open.
-    #[must_use]
     pub fn against(self, other: Self) -> Option<Against> {
         let ([low, high], [other_low, other_high]) = (self.span?, other.span?);
         let ratio = self.median / other.median;
@@ -93,10 +88,8 @@ impl Estimate {
     }
 
     /// Its ratio to another, if they differ.
-    #[must_use]
     pub fn differs(self, other: Self) -> Option<f64> {
-        let against = self.against(other)?;
-        (against != Against::Alike).then_some(self.median / other.median)
+        self.against(other).filter(|against| *against != Against::Alike).map(|_| self.median / other.median)
     }
 
     pub(super) fn over(self, other: Self) -> Option<Self> {
@@ -111,7 +104,6 @@ impl Estimate {
 }
 
 /// The rate of a result, in bytes or operations per second.
-#[must_use]
 pub fn rate(row: &Row) -> Option<Estimate> {
     Estimate::of_result(row, MetricName::Throughput)
 }

@@ -8,7 +8,7 @@ use model::peak::PeakKind;
 use model::reference::Reference;
 use model::sample::Metric;
 use model::unit::Better;
-use model::warning::{Confidence, WARNINGS, WarningCode, WarningRule};
+use model::warning::{Confidence, WARNINGS, Warning, WarningCode, WarningRule};
 
 use super::estimate::{Estimate, TENTH, is_undisturbed};
 use super::rules::{DISTURBED, LIMIT_BINDS, REFERENCE_AGREES, REFERENCE_DIFFERS, WHAT_TO_TRY};
@@ -41,9 +41,9 @@ fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
     let rows: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
     let mut causes: BTreeMap<String, usize> = BTreeMap::new();
     for row in &rows {
-        let is_cause = |rule: &&WarningRule| {
-            row.warnings.iter().any(|warning| warning.code == rule.code && warning.confidence == Confidence::Low)
-        };
+        let is_low = |warning: &&Warning| warning.confidence == Confidence::Low;
+        let is_cause =
+            |rule: &&WarningRule| row.warnings.iter().filter(is_low).any(|warning| warning.code == rule.code);
         let name = |rule: &WarningRule| rule.code.name().replace('_', " ").replace("cpu", "CPU");
         let cause = WARNINGS.iter().find(is_cause).map_or_else(|| "no warning".to_owned(), name);
         *causes.entry(cause).or_default() += 1;

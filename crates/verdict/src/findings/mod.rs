@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use model::document::{Finding, Row};
+use model::experiment::id_without_threads;
 use model::machine::Machine;
 use model::warning::WarningCode;
 
 use crate::grouping::by_key;
 use crate::rules::AreaRules;
-use crate::scaling::stem;
 use estimate::is_undisturbed;
 
 pub mod estimate;
@@ -26,7 +26,6 @@ use rules::{EVERY_AREA, Group, Rule};
 const MOST: usize = 6;
 
 /// All findings, area by area.
-#[must_use]
 pub fn findings(rows: &[Row], machine: &Machine, areas: &[AreaRules]) -> Vec<Finding> {
     let advice = every::what_to_try(rows, areas);
     let of_area = |area: &AreaRules| {
@@ -40,7 +39,6 @@ pub fn findings(rows: &[Row], machine: &Machine, areas: &[AreaRules]) -> Vec<Fin
 }
 
 /// Every finding about the results of one area but what to try, in no order.
-#[must_use]
 pub fn of_area(rows: &[&Row], machine: &Machine, area: &AreaRules) -> Vec<Finding> {
     let quiet: Vec<&Row> = rows.iter().copied().filter(|row| is_undisturbed(row)).collect();
     let mut found = every::findings(rows, area);
@@ -77,7 +75,7 @@ fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
 fn series<'a>(quiet: &[&'a Row], computes: bool) -> Vec<Vec<&'a Row>> {
     let takes_turns = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     let counted = quiet.iter().copied().filter(|row| !(computes && takes_turns(row)));
-    let mut series = by_key(counted, |row| Some(stem(row)));
+    let mut series = by_key(counted, |row| Some(id_without_threads(&row.id)));
     for (_, rows) in &mut series {
         rows.sort_by_key(|row| row.params.threads());
     }

@@ -30,7 +30,6 @@ pub struct FindingRules {
 
 impl FindingRules {
     /// An area without rules of its own.
-    #[must_use]
     pub const fn new(title: &'static str) -> Self {
         Self {
             title,
@@ -45,7 +44,6 @@ impl FindingRules {
     }
 
     /// What a result measured, with its threads if there are several: `FP64 FMA on 2 threads`.
-    #[must_use]
     pub fn describe_with_threads(&self, row: &Row) -> String {
         let (what, threads) = ((self.describe)(row), row.params.threads());
         if threads < 2 { what } else { format!("{what} on {threads} {}s", self.parallel) }
@@ -95,7 +93,6 @@ pub struct Rule {
 
 impl Rule {
     /// A rule about results.
-    #[must_use]
     pub const fn new(
         code: &'static str,
         needs: &'static str,
@@ -107,7 +104,6 @@ impl Rule {
     }
 
     /// The finding in the area of the first of these results, each of which is listed once; `None` without any.
-    #[must_use]
     pub fn finding(&self, fields: &[(&str, String)], evidence: &[&Row]) -> Option<Finding> {
         let mut ids: Vec<String> = Vec::new();
         for row in evidence {
@@ -156,19 +152,17 @@ pub(super) const DISTURBED: Rule = Rule {
         "these results",
     )
 };
-
 pub(super) const WHAT_TO_TRY: Rule = Rule {
     group: Group::Trust,
     ..Rule::new(
         "what_to_try",
         "count",
         "{area}: to improve {results}: {advice}.",
-        "the advice of the warning that keeps the most results of an area below high confidence (a cause before \
-         its symptom); areas with the same advice share one finding",
+        "the advice of the warning that keeps the most results of an area below high confidence (a cause before its \
+         symptom); areas with the same advice share one finding",
         "these results",
     )
 };
-
 pub(super) const TABLE_BEST: Rule = Rule {
     group: Group::Table,
     ..Rule::new(
@@ -180,7 +174,6 @@ pub(super) const TABLE_BEST: Rule = Rule {
         "that result and the fastest of each workload",
     )
 };
-
 pub(super) const TABLE_EFFICIENCY: Rule = Rule {
     group: Group::Table,
     ..Rule::new(
@@ -191,17 +184,15 @@ pub(super) const TABLE_EFFICIENCY: Rule = Rule {
         "that result",
     )
 };
-
 pub(super) const SCALING_MANY: Rule = Rule::new(
     "scaling_many",
     "bound",
     "Scaling with threads: {linear} of {count} benchmarks are linear, {limited} below {bound}. Least: {what}, {factor} \
      from {few} to {many}{why}.",
-    "more than three series (results that differ only in their threads), from the fewest threads to the most: \
-     at least 95 % of the ideal, or below 80 %",
+    "more than three series (results that differ only in their threads), from the fewest threads to the most: at least \
+     95 % of the ideal, or below 80 %",
     "the first and the last result of every series",
 );
-
 pub(super) const SCALING_LIMITED: Rule = Rule::new(
     "scaling_limited",
     "bound",
@@ -209,7 +200,6 @@ pub(super) const SCALING_LIMITED: Rule = Rule::new(
     "the ratio grows, and its span ends below 80 % of the ideal",
     "the results with the fewest and the most threads",
 );
-
 pub(super) const SCALING_NONE: Rule = Rule::new(
     "scaling_none",
     "bound",
@@ -217,7 +207,6 @@ pub(super) const SCALING_NONE: Rule = Rule::new(
     "the rate with the most threads is lower, or alike",
     "the results with the fewest and the most threads",
 );
-
 pub(super) const LIMIT_BINDS: Rule = Rule::new(
     "limit_binds",
     "bound",
@@ -225,7 +214,6 @@ pub(super) const LIMIT_BINDS: Rule = Rule::new(
     "results with an efficiency of at least 90 %, its span at least 85 %, by the kind of their limit",
     "these results",
 );
-
 pub(super) const REFERENCE_DIFFERS: Rule = Rule::new(
     "reference_differs",
     "difference",
@@ -233,7 +221,6 @@ pub(super) const REFERENCE_DIFFERS: Rule = Rule::new(
     "the whole span of the ratio is at least 5 % above or below 1; the largest difference of each tool",
     "that result",
 );
-
 pub(super) const REFERENCE_AGREES: Rule = Rule::new(
     "reference_agrees",
     "likeness",

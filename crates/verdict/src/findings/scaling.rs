@@ -52,14 +52,10 @@ pub(super) fn findings(series: &[Vec<&Row>], machine: &Machine, area: &AreaRules
         return together(&steps, machine, area).into_iter().collect();
     }
     let finding = |step: &Step<'_>| {
-        let rule = match step.verdict {
-            Verdict::Linear | Verdict::Sublinear => return None,
-            Verdict::Limited => SCALING_LIMITED,
-            Verdict::None => SCALING_NONE,
-        };
+        let rule = if step.verdict == Verdict::None { SCALING_NONE } else { SCALING_LIMITED };
         rule.finding(&fields(step, machine, area), &[step.first, step.last])
     };
-    steps.iter().filter_map(finding).collect()
+    steps.iter().filter(|step| step.is_limited()).filter_map(finding).collect()
 }
 
 fn step<'a>(rows: &[&'a Row]) -> Option<Step<'a>> {

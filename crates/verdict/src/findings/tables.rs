@@ -30,30 +30,18 @@ pub(super) fn findings(quiet: &[&Row], area: &AreaRules) -> Vec<Finding> {
 
 /// The fewest threads and then the smallest block of each workload that are as fast as any.
 fn best(table: &str, entries: &[Entry<'_>]) -> Option<Finding> {
-    let mut workloads: Vec<&str> = Vec::new();
-    for entry in entries {
-        if !workloads.contains(&entry.slot.workload.as_str()) {
-            workloads.push(&entry.slot.workload);
-        }
-    }
-    let mut answers: Vec<(String, Vec<&str>, Vec<&Row>)> = Vec::new();
-    for workload in workloads {
-        let own: Vec<&Entry<'_>> = entries.iter().filter(|entry| entry.slot.workload == workload).collect();
-        let Some((answer, rows)) = best_of(&own) else { continue };
-        match answers.iter_mut().find(|(other, ..)| *other == answer) {
-            Some((_, labels, evidence)) => {
-                labels.push(workload);
-                evidence.extend(rows);
-            }
-            None => answers.push((answer, vec![workload], rows.into())),
-        }
-    }
+    let workloads = by_key(entries, |entry| Some(entry.slot.workload.as_str())).into_iter();
+    let known = workloads.filter_map(|(workload, own)| Some((workload, best_of(&own)?)));
+    let mut answers = by_key(known, |(_, (answer, _))| Some(answer.clone()));
     // As many answers as fit, those of the most workloads first.
-    answers.sort_by_key(|(_, labels, _)| std::cmp::Reverse(labels.len()));
-    let with = |answers: &[(String, Vec<&str>, Vec<&Row>)]| {
-        let texts: Vec<String> =
-            answers.iter().map(|(answer, labels, _)| format!("{answer} ({})", labels.join(", "))).collect();
-        let evidence: Vec<&Row> = answers.iter().flat_map(|(.., rows)| rows.iter().copied()).collect();
+    answers.sort_by_key(|(_, workloads)| std::cmp::Reverse(workloads.len()));
+    let with = |answers: &[(String, Vec<(&str, (String, [&Row; 2]))>)]| {
+        let label = |(answer, workloads): &(String, Vec<(&str, _)>)| {
+            let labels: Vec<&str> = workloads.iter().map(|(workload, _)| *workload).collect();
+            format!("{answer} ({})", labels.join(", "))
+        };
+        let texts: Vec<String> = answers.iter().map(label).collect();
+        let evidence: Vec<&Row> = answers.iter().flat_map(|(_, own)| own).flat_map(|(_, (_, rows))| *rows).collect();
         TABLE_BEST.finding(&[("table", table.to_owned()), ("best", texts.join("; "))], &evidence)
     };
     let shorter = (1..=answers.len()).rev().filter_map(|count| with(&answers[..count]));
@@ -62,8 +50,8 @@ fn best(table: &str, entries: &[Entry<'_>]) -> Option<Finding> {
 
 /// `2 threads and 8 MiB`, with that result and the fastest; `None` if there is no choice.
 fn best_of<'a>(entries: &[&Entry<'a>]) -> Option<(String, [&'a Row; 2])> {
-    let known: Vec<(Estimate, &Entry<'a>)> =
-        entries.iter().filter_map(|entry| Some((entry.rate.filter(|rate| rate.span.is_some())?, *entry))).collect();
+    let known = entries.iter().filter_map(|entry| Some((entry.rate.filter(|rate| rate.span.is_some())?, *entry)));
+    let known: Vec<(Estimate, &Entry<'a>)> = known.collect();
     let (top, fastest) = highest(known.iter().copied())?;
     let threads = |entry: &Entry<'_>| entry.row.params.threads();
     let by_threads = known.iter().any(|(_, entry)| threads(entry) != threads(known[0].1));

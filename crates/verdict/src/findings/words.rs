@@ -14,7 +14,6 @@ pub(super) fn results_of(count: usize, all: usize) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-#[must_use]
 pub fn joined(parts: &[String]) -> String {
     match parts {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),

@@ -74,8 +74,7 @@ const RULES: &[Rule] = &[
         explains.then(|| format!("its clock is {own} where {usual} is usual; its work per cycle is not lower"))
     }),
     rule("swapping", ALL, |case| {
-        let rate = more_often(case, Seen::Swapped)?;
-        Some(format!("its swap traffic was {rate} bytes per second"))
+        Some(format!("its swap traffic was {} bytes per second", more_often(case, Seen::Swapped)?))
     }),
     rule("fewer_channels", MEMORY, |case| less(case, "memory_channels", "memory channels in use")),
     rule("fewer_modules", MEMORY, |case| less(case, "memory_modules", "memory modules found")),
@@ -108,10 +107,8 @@ const RULES: &[Rule] = &[
     rule("other_disk", DISK, |case| differs(case, "disk_models", "disk")),
     rule("disk_link_speed", DISK, |case| differs(case, "disk_links", "link of the disk")),
     rule("other_net_load", NETWORK, |case| {
-        Some(format!(
-            "other processes caused {} of the traffic of its interface",
-            percent(more(case, Seen::NetOthers)?)
-        ))
+        let share = percent(more(case, Seen::NetOthers)?);
+        Some(format!("other processes caused {share} of the traffic of its interface"))
     }),
     rule("link_speed", NETWORK, |case| differs(case, "link_speed", "network link")),
     rule("adapter_bus", NETWORK, |case| differs(case, "adapter_bus", "bus of the network adapter")),
@@ -124,11 +121,10 @@ const RULES: &[Rule] = &[
     rule("other_microcode", ALL, |case| differs(case, "microcode", "microcode")),
     rule("other_kernel", ALL, |case| differs(case, "kernel", "kernel")),
     rule("other_mitigations", ALL, |case| {
-        let facts = case.words.iter().filter(|(fact, _)| fact.starts_with("mitigation:"));
-        let other: Vec<&str> = facts
-            .filter(|(fact, value)| case.majority.get(*fact).is_some_and(|usual| usual != *value))
-            .filter_map(|(fact, _)| fact.strip_prefix("mitigation:"))
-            .collect();
+        let is_other =
+            |(fact, value): &(&String, &String)| case.majority.get(*fact).is_some_and(|usual| usual != *value);
+        let other = case.words.iter().filter(is_other);
+        let other: Vec<&str> = other.filter_map(|(fact, _)| fact.strip_prefix("mitigation:")).collect();
         (!other.is_empty()).then(|| format!("mitigations differ from most of its equals: {}", other.join(", ")))
     }),
 ];

@@ -23,9 +23,8 @@ pub(super) fn groups(nodes: &[Option<&Facts>]) -> (Vec<Option<u32>>, Vec<Group>)
     }
     let mut found: Vec<(Words, Vec<usize>)> = Vec::new();
     for (kind, members) in kinds {
-        found.extend(sizes(nodes, &members).into_iter().map(|(size, members)| {
-            (kind.iter().chain(&size).map(|(name, value)| (name.clone(), value.clone())).collect(), members)
-        }));
+        let with_kind = |(size, members): (Words, _)| (kind.clone().into_iter().chain(size).collect(), members);
+        found.extend(sizes(nodes, &members).into_iter().map(with_kind));
     }
     found.sort_by_key(|(_, members)| (std::cmp::Reverse(members.len()), members.first().copied()));
     let mut group_of = vec![None; nodes.len()];

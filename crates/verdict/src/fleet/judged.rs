@@ -41,7 +41,6 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
     let held = held(nodes, catalogue, rules);
     let series: Vec<GroupResult> = held.iter().map(|held| held.series.clone()).collect();
     let verdict = judge_fleet(nodes.len(), &series);
-    drop(series);
     let facts: Vec<(&str, &Words)> =
         nodes.iter().filter_map(|node| Some((node.name.as_str(), &node.facts.as_ref()?.words))).collect();
     let majority = majority(&facts);
@@ -83,12 +82,12 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
             efficiency: vec![None; nodes.len()],
         }
     };
-    let mut held: Vec<Option<Held>> = (0..catalogue.metrics.len()).map(|_| None).collect();
+    let mut held: Vec<Held> = (0..catalogue.metrics.len()).map(empty).collect();
     for (node, results) in nodes.iter().enumerate() {
         // A ratio needs positive numbers.
         let passes = results.first.iter().map(|one| (one, true)).chain(results.second.iter().map(|one| (one, false)));
         for (measured, is_first) in passes.filter(|(measured, _)| measured.value > 0.0) {
-            let one = held[measured.metric].get_or_insert_with(|| empty(measured.metric));
+            let one = &mut held[measured.metric];
             if is_first {
                 (one.series.first[node], one.efficiency[node]) = (Some(measured.value), measured.efficiency);
             } else {
@@ -97,7 +96,8 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
             }
         }
     }
-    held.into_iter().flatten().filter(|held| held.series.first.iter().any(Option::is_some)).collect()
+    held.retain(|held| held.series.first.iter().any(Option::is_some));
+    held
 }
 
 fn distribution(
@@ -149,10 +149,11 @@ fn remark(spread: &Spread) -> Option<String> {
         (Err(TooWide::Everything), _) => {
             Some(format!("the nodes differ too much ({}) for an outlier", percent_whole(spread.scale)))
         }
-        (Ok(_), _) => spread.is_wide().then(|| {
+        (Ok(_), _) if !spread.is_wide() => None,
+        (Ok(_), _) => {
             let scale = percent_tenths(spread.scale);
-            format!("equal nodes differ by {scale}; above 2 % only gross outliers are found")
-        }),
+            Some(format!("equal nodes differ by {scale}; above 2 % only gross outliers are found"))
+        }
     }
 }
 

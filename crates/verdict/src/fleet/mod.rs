@@ -19,7 +19,6 @@ use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
 
 /// Evaluates the results of a plan's nodes, in its order; `assay` is the program that evaluates.
-#[must_use]
 pub fn evaluate(
     plan: &Plan,
     suite: String,
@@ -30,16 +29,14 @@ pub fn evaluate(
 ) -> ClusterDocument {
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, groups) = groups::groups(&facts);
-    let members: Vec<Vec<usize>> = groups.iter().map(|group| members(&group_of, group.id)).collect();
+    let members = |group: &Group| (0..nodes.len()).filter(|node| group_of[*node] == Some(group.id)).collect();
+    let members: Vec<Vec<usize>> = groups.iter().map(members).collect();
     name_memory(&mut nodes, &members);
-    let judged: Vec<Judged> = groups
-        .iter()
-        .zip(&members)
-        .map(|(group, members)| {
-            let its: Vec<&NodeResults> = members.iter().map(|member| &nodes[*member]).collect();
-            judged::judge(group, &its, catalogue, rules)
-        })
-        .collect();
+    let judge = |(group, members): (&Group, &Vec<usize>)| {
+        let its: Vec<&NodeResults> = members.iter().map(|member| &nodes[*member]).collect();
+        judged::judge(group, &its, catalogue, rules)
+    };
+    let judged: Vec<Judged> = groups.iter().zip(&members).map(judge).collect();
     let mut document = document(plan, &nodes, &group_of, groups, judged, &members);
     (document.assay, document.plan.suite) = (assay, suite);
     document
@@ -57,7 +54,6 @@ pub struct Standpoint {
 }
 
 /// What is known of each node, in their order.
-#[must_use]
 pub fn standpoints(nodes: &[NodeResults]) -> Vec<Standpoint> {
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, _) = groups::groups(&facts);
@@ -67,10 +63,6 @@ pub fn standpoints(nodes: &[NodeResults]) -> Vec<Standpoint> {
         rate: node.linpack.or(node.peak),
     };
     nodes.iter().zip(group_of).map(one).collect()
-}
-
-fn members(group_of: &[Option<u32>], group: u32) -> Vec<usize> {
-    (0..group_of.len()).filter(|node| group_of[*node] == Some(group)).collect()
 }
 
 /// Adds the memory size as a fact: nodes of a group have the same one unless there is a gap between them.
@@ -105,27 +97,23 @@ fn document(
     }
     let lowest = |node: &SlowNode| node.deviations.first().map_or(1.0, |deviation| deviation.of_median[0]);
     slow.sort_by(|a: &SlowNode, b: &SlowNode| lowest(a).total_cmp(&lowest(b)));
-    let states: Vec<NodeState> = nodes.iter().map(state).collect();
     let names: Vec<Vec<&str>> =
         members.iter().map(|members| members.iter().map(|member| nodes[*member].name.as_str()).collect()).collect();
-    let with_states: Vec<(NodeState, &NodeResults)> = states.iter().copied().zip(nodes).collect();
+    let with_states: Vec<(NodeState, &NodeResults)> = nodes.iter().map(|node| (state(node), node)).collect();
+    let fleet_node = |(index, (state, node)): (usize, &(NodeState, &NodeResults))| FleetNode {
+        name: node.name.clone(),
+        state: *state,
+        why: why(*state, node),
+        group: group_of[index],
+        standing: standings[index],
+        runs: node.runs.clone(),
+    };
     ClusterDocument {
         schema: SCHEMA.to_owned(),
         assay: plan.program.clone(),
         plan: info(plan, nodes),
         problems: problems::problems(plan, &with_states, &groups, &names),
-        nodes: nodes
-            .iter()
-            .enumerate()
-            .map(|(index, node)| FleetNode {
-                name: node.name.clone(),
-                state: states[index],
-                why: why(states[index], node),
-                group: group_of[index],
-                standing: standings[index],
-                runs: node.runs.clone(),
-            })
-            .collect(),
+        nodes: with_states.iter().enumerate().map(fleet_node).collect(),
         groups,
         distributions,
         drain: slow.iter().filter(|slow| slow.standing == Standing::Slow).map(|slow| slow.node.clone()).collect(),
@@ -176,7 +164,6 @@ fn why(state: NodeState, node: &NodeResults) -> Option<String> {
 
 /// Codes of all causes, for tests.
 #[doc(hidden)]
-#[must_use]
 pub fn cause_codes() -> Vec<&'static str> {
     causes::codes()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::cluster::{Group, NodeState, Plan, Problem};
+use model::number::counted;
 use stats::fleet::ENOUGH_NODES;
 
 use super::results::NodeResults;
@@ -17,21 +18,14 @@ pub(super) fn problems(
     members: &[Vec<&str>],
 ) -> Vec<Problem> {
     let results: Vec<&NodeResults> = nodes.iter().map(|(_, node)| *node).collect();
-    let mut problems = Vec::new();
-    problems.extend(never_came_up(nodes));
-    problems.extend(versions(plan, &results));
-    problems.extend(results.iter().flat_map(|node| {
-        let of = |(path, why): &(String, String)| {
-            problem("broken_result", format!("'{path}' cannot be read: {why}"), vec![node.name.clone()])
-        };
-        node.broken.iter().map(of)
-    }));
-    problems.extend(without(&results));
-    problems.extend(failed_rows(&results));
-    problems.extend(skew(&results));
-    problems.extend(shared_machines(&results));
-    problems.extend(hardware(groups, members));
-    problems
+    let broken = |node: &&NodeResults| -> Vec<Problem> {
+        let text = |(path, why): &(String, String)| format!("'{path}' cannot be read: {why}");
+        node.broken.iter().map(|file| problem("broken_result", text(file), vec![node.name.clone()])).collect()
+    };
+    let first = never_came_up(nodes).into_iter().chain(versions(plan, &results));
+    let of_tasks = results.iter().flat_map(broken).chain(without(&results)).chain(failed_rows(&results));
+    let of_nodes = skew(&results).into_iter().chain(shared_machines(&results)).chain(hardware(groups, members));
+    first.chain(of_tasks).chain(of_nodes).collect()
 }
 
 fn problem(code: &str, text: String, nodes: Vec<String>) -> Problem {
@@ -59,10 +53,8 @@ fn never_came_up(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
         over && node.facts.is_none() && node.ok == 0
     };
     let silent: Vec<String> = nodes.iter().filter(silent).map(|(_, node)| node.name.clone()).collect();
-    (!silent.is_empty()).then(|| {
-        let text = format!("{} never reported anything", count(silent.len(), "node"));
-        problem("never_came_up", text, silent)
-    })
+    (!silent.is_empty())
+        .then(|| problem("never_came_up", format!("{} never reported anything", count(silent.len())), silent))
 }
 
 fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
@@ -72,11 +64,8 @@ fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
     let own = version(&plan.program);
     let other = |node: &NodeResults| node.program.as_ref().map(version).filter(|theirs| *theirs != own);
     let sentence = |(theirs, nodes): (String, Vec<String>)| {
-        let count = count(nodes.len(), "node");
-        let text = format!(
-            "{count} measured with assay {theirs}, the plan was made with {own}: their results may mean something else"
-        );
-        problem("mixed_versions", text, nodes)
+        let who = format!("{} measured with assay {theirs}, the plan was made with {own}", count(nodes.len()));
+        problem("mixed_versions", format!("{who}: their results may mean something else"), nodes)
     };
     by_key(nodes, other).into_iter().map(sentence).collect()
 }
@@ -84,7 +73,7 @@ fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
 /// Tasks without a result, by their reasons.
 fn without(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((task, reason), nodes): (&(String, String), Vec<String>)| {
-        problem("task_failed", format!("'{task}' has no result on {}: {reason}", count(nodes.len(), "node")), nodes)
+        problem("task_failed", format!("'{task}' has no result on {}: {reason}", count(nodes.len())), nodes)
     };
     by_key(nodes, |node| &node.without).into_iter().map(sentence).collect()
 }
@@ -96,8 +85,7 @@ fn failed_rows(nodes: &[&NodeResults]) -> Vec<Problem> {
         all.find(|(failed, _)| failed == id).map_or("", |(_, reason)| reason)
     };
     let sentence = |(id, nodes): (&String, Vec<String>)| {
-        let text = format!("{id} failed on {}: {}", count(nodes.len(), "node"), reason(id));
-        problem("experiment_failed", text, nodes)
+        problem("experiment_failed", format!("{id} failed on {}: {}", count(nodes.len()), reason(id)), nodes)
     };
     by_key(nodes, |node| node.failed_rows.iter().map(|(id, _)| id)).into_iter().map(sentence).collect()
 }
@@ -108,7 +96,7 @@ fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
     let most = skewed.iter().filter_map(|node| node.clock_skew).map(f64::abs).max_by(f64::total_cmp)?;
     let text = format!(
         "the clocks of {} are up to {most:.0} s from the file system's: times in their documents are wrong, results are not",
-        count(skewed.len(), "node")
+        count(skewed.len())
     );
     Some(problem("clock_skew", text, skewed.into_iter().map(|node| node.name.clone()).collect()))
 }
@@ -116,9 +104,9 @@ fn skew(nodes: &[&NodeResults]) -> Option<Problem> {
 fn shared_machines(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((host, _), nodes): (&(String, String), Vec<String>)| {
         let text = format!(
-            "{} are one machine, '{host}': they share its CPUs and memory, so simultaneous \
-             results are not those of a node, and a sum counts the machine {} times",
-            count(nodes.len(), "node"),
+            "{} are one machine, '{host}': they share its CPUs and memory, so simultaneous results are not those of a \
+             node, and a sum counts the machine {} times",
+            count(nodes.len()),
             nodes.len()
         );
         problem("shared_machine", text, nodes)
@@ -135,15 +123,13 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
         problems.push(problem("mixed_hardware", text, Vec::new()));
     }
     for (id, group) in groups.iter().enumerate().filter(|(_, group)| group.nodes < ENOUGH_NODES as u64) {
-        let text = format!(
-            "{} of equal hardware: at least {ENOUGH_NODES} are needed to decide which is slow",
-            count(usize::try_from(group.nodes).unwrap_or(usize::MAX), "node")
-        );
+        let needed = format!("at least {ENOUGH_NODES} are needed to decide which is slow");
+        let text = format!("{} of equal hardware: {needed}", counted(group.nodes, "node"));
         problems.push(problem("small_group", text, names(id)));
     }
     problems
 }
 
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+fn count(nodes: usize) -> String {
+    counted(nodes as u64, "node")
 }

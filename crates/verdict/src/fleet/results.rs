@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::cluster::{NodeFacts, Outcome, OutcomeStatus, Work};
-use model::document::{Conditions, Program, Status};
+use model::cluster::{NodeFacts, Outcome, OutcomeStatus, PairTask, Work};
+use model::document::{Conditions, Program, SCHEMA, Status};
 use model::experiment::Area;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
@@ -58,16 +58,6 @@ struct Middle {
     median: Option<f64>,
 }
 
-/// The schema of a document that this program does not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownSchema(pub String);
-
-impl std::fmt::Display for UnknownSchema {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "it is a '{}', and this program reads {}", self.0, model::document::SCHEMA)
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MetricKey {
     pub(super) experiment: String,
@@ -83,12 +73,10 @@ pub struct Catalogue {
 
 impl Catalogue {
     fn place(&mut self, key: MetricKey, area: Area, unit: Unit, better: Better) -> usize {
-        let next = self.metrics.len();
-        let place = *self.places.entry(key.clone()).or_insert(next);
-        if place == next {
-            self.metrics.push((key, area, unit, better));
-        }
-        place
+        *self.places.entry(key).or_insert_with_key(|key| {
+            self.metrics.push((key.clone(), area, unit, better));
+            self.metrics.len() - 1
+        })
     }
 }
 
@@ -107,6 +95,12 @@ pub(super) struct Between {
     pub(super) at_once: u32,
     /// Benchmark, metric, unit, direction and value, or the reason why there is no value.
     pub(super) value: Result<(MetricKey, Unit, Better, f64), String>,
+}
+
+impl Between {
+    fn new(pair: &PairTask, outcome: &Outcome, value: Result<(MetricKey, Unit, Better, f64), String>) -> Self {
+        Self { to: pair.to.clone(), together: pair.together, at_once: outcome.at_once.unwrap_or(1), value }
+    }
 }
 
 /// A node's results.
@@ -151,7 +145,6 @@ impl NodeResults {
     }
 
     /// A node without results.
-    #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
@@ -201,40 +194,28 @@ impl NodeResults {
                 false
             }
             Work::Pair(pair) if !is_ok => {
-                self.between.push(Between {
-                    to: pair.to.clone(),
-                    together: pair.together,
-                    at_once: outcome.at_once.unwrap_or(1),
-                    value: Err(reason()),
-                });
+                self.between.push(Between::new(pair, outcome, Err(reason())));
                 false
             }
             Work::Suite(_) | Work::Pair(_) => is_ok,
         }
     }
 
-    /// Adds the document of a task, by its path in the plan's folder.
-    ///
-    /// # Errors
-    /// The schema is not the one that this program reads.
+    /// Adds the document of a task, by its path in the plan's folder; an error if its schema is another one.
     pub fn add_run(
         &mut self,
         path: &str,
         run: Run,
         outcome: &Outcome,
         catalogue: &mut Catalogue,
-    ) -> Result<(), UnknownSchema> {
-        if run.schema != model::document::SCHEMA {
-            return Err(UnknownSchema(run.schema));
+    ) -> Result<(), String> {
+        if run.schema != SCHEMA {
+            return Err(format!("it is a '{}', and this program reads {SCHEMA}", run.schema));
         }
         self.ok += 1;
         self.runs.push(path.to_owned());
-        if self.facts.is_none() {
-            self.facts = Some(facts_of(&run.machine, &BTreeMap::new()));
-        }
-        if self.program.is_none() {
-            self.program = Some(run.assay);
-        }
+        self.facts.get_or_insert_with(|| facts_of(&run.machine, &BTreeMap::new()));
+        self.program.get_or_insert(run.assay);
         let cores = run.machine.cpu.cores.or(run.machine.cpu.threads);
         for row in run.experiments {
             match row.status {
@@ -251,23 +232,15 @@ impl NodeResults {
         let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
         let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
         let Some(metric) = row.metrics.into_iter().next() else { return };
-        let sustained = metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained);
-        if let Some(peak) = sustained.filter(|_| of_node_in_fp64 && metric.unit == Unit::FlopPerSecond) {
-            self.peak = Some(self.peak.map_or(peak.value, |known| known.max(peak.value)));
-        }
+        let is_rate = of_node_in_fp64 && metric.unit == Unit::FlopPerSecond;
+        let sustained = metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained).filter(|_| is_rate);
+        self.peak = self.peak.into_iter().chain(sustained.map(|peak| peak.value)).reduce(f64::max);
         let Some(value) = metric.summary.median.filter(|value| value.is_finite()) else { return };
-        let solves = row.params.op.as_deref() == Some("lu");
-        if solves && of_node_in_fp64 && metric.unit == Unit::FlopPerSecond {
-            self.linpack = Some(self.linpack.map_or(value, |known| known.max(value)));
-        }
+        let solved = Some(value).filter(|_| is_rate && row.params.op.as_deref() == Some("lu"));
+        self.linpack = self.linpack.into_iter().chain(solved).reduce(f64::max);
         let key = MetricKey { experiment: row.id, metric: metric.name };
         if let Work::Pair(pair) = &outcome.task.work {
-            self.between.push(Between {
-                to: pair.to.clone(),
-                together: pair.together,
-                at_once: outcome.at_once.unwrap_or(1),
-                value: Ok((key, metric.unit, metric.better, value)),
-            });
+            self.between.push(Between::new(pair, outcome, Ok((key, metric.unit, metric.better, value))));
             return;
         }
         let metric = Measured {

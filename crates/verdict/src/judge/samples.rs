@@ -7,6 +7,7 @@ use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 
 use super::values::median;
+use crate::samples::values_of;
 
 pub(super) fn clock(row: &Row) -> Vec<Warning> {
     let disagreement = row.conditions.clock_disagreement.unwrap_or(0.0);
@@ -23,7 +24,7 @@ pub(super) fn clock(row: &Row) -> Vec<Warning> {
 }
 
 fn first_to_last_third(samples: &[Sample]) -> f64 {
-    let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+    let values = values_of(samples);
     let third = values.len() / 3;
     let (first, last) = (median(&values[..third]), median(&values[values.len() - third..]));
     first.zip(last).map_or(0.0, |(first, last)| (last - first).abs() / first.max(last))
@@ -36,9 +37,8 @@ pub(super) fn of_samples(headline: &Metric) -> Vec<Warning> {
 }
 
 fn summary(headline: &Metric) -> Option<stats::Summary> {
-    let values: Vec<f64> = headline.samples.iter().map(|sample| sample.value).collect();
     let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
-    stats::summarise_grouped(&values, &launches).ok()
+    stats::summarise_grouped(&values_of(&headline.samples), &launches).ok()
 }
 
 /// The warnings about the samples; `target` is the relative half-width that their interval should have.

@@ -1,15 +1,17 @@
 //! Rounds of writes until the drive is steady. All rounds count in the summary; the state is in the conditions.
 
 use model::document::{Row, Stop};
-use model::sample::{Metric, MetricName};
+use model::sample::MetricName;
 use model::warning::{Warning, WarningCode};
 use stats::STEADY_ROUNDS;
+
+use crate::samples::values_of;
 
 const BEFORE: &str = "before_steady";
 
 /// Sets the conditions of the steady state, and marks the rounds before it.
 pub fn set(row: &mut Row) {
-    let Some(values) = row.metrics.first().map(values) else { return };
+    let Some(values) = row.metrics.first().map(|metric| values_of(&metric.samples)) else { return };
     let steady = stats::first_steady(&values);
     let found = stats::steadiness(&values[..steady.as_ref().map_or(values.len(), |steady| steady.end)]);
     let Some(disk) = &mut row.conditions.disk else { return };
@@ -36,16 +38,13 @@ pub(crate) fn is_of_rounds(row: &Row) -> bool {
 
 /// The warning for rounds that have no steady state, that left it, or that are too few to have one.
 pub(super) fn warning(row: &Row) -> Option<Warning> {
-    let values = row.metrics.first().map(values).unwrap_or_default();
+    let values = row.metrics.first().map(|metric| values_of(&metric.samples)).unwrap_or_default();
     let (rounds, state) = (values.len(), WarningCode::NoSteadyState);
     let (code, value, seen) = match (stats::first_steady(&values), stats::steadiness(&values)) {
         (Some(steady), _) => {
             let left = 1 + stats::left_steady(&values, &steady)?;
-            (
-                state,
-                1.0,
-                format!("The drive reached steady state after {} rounds and left it in round {left}.", steady.end),
-            )
+            let rounds = steady.end;
+            (state, 1.0, format!("The drive reached steady state after {rounds} rounds and left it in round {left}."))
         }
         (None, Some(found)) => {
             (state, found.excess(), format!("The drive had no steady state after {rounds} rounds: {found}."))
@@ -57,10 +56,6 @@ pub(super) fn warning(row: &Row) -> Option<Warning> {
         }
     };
     Some(Warning::new(code, value, &seen))
-}
-
-fn values(metric: &Metric) -> Vec<f64> {
-    metric.samples.iter().map(|sample| sample.value).collect()
 }
 
 #[cfg(test)]

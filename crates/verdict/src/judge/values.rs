@@ -2,7 +2,7 @@
 
 /// The median; `None` without a value.
 pub fn median(values: &[f64]) -> Option<f64> {
-    stats::summarise(values).ok().map(|summary| summary.median)
+    stats::Observations::new(values).ok().map(|values| values.median())
 }
 
 pub(super) fn percentile(values: &[f64], percent: f64) -> Option<f64> {

@@ -22,16 +22,10 @@ use crate::linpack::label::solves_as_hpl;
 const WORKLOADS: [&str; 4] = ["QP", "HP", "SP", "DP"];
 
 /// Within a workload: integers first, as the labels were made for them.
-const ELEMENTS: [Element; 8] = [
-    Element::Int8,
-    Element::Int16,
-    Element::Fp16,
-    Element::Bf16,
-    Element::Int32,
-    Element::Fp32,
-    Element::Int64,
-    Element::Fp64,
-];
+const ELEMENTS: [Element; 8] = {
+    use Element::{Bf16, Fp16, Fp32, Fp64, Int8, Int16, Int32, Int64};
+    [Int8, Int16, Fp16, Bf16, Int32, Fp32, Int64, Fp64]
+};
 
 const HPL: [&str; 2] = ["hpl", "hpcc"];
 /// What our own LINPACK is called where it stands for HPL.
@@ -42,7 +36,6 @@ pub const OWN: &str = "assay";
 pub struct CpuKey {
     /// `QP`, `HP`, `SP` or `DP`.
     pub workload: String,
-    /// The type of the operands.
     pub element: Element,
     /// `plain` or `vector`.
     pub class: String,
@@ -203,9 +196,8 @@ fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::of_text(total_words(points, total))),
         Some(Note::new(
-            "Measured: the median; std dev: of the samples; theory: operations per cycle x the \
-                 measured clock; vectors: theory of the best vector loop, for plain \
-                 loops.",
+            "Measured: the median; std dev: of the samples; theory: operations per cycle x the measured clock; \
+             vectors: theory of the best vector loop, for plain loops.",
         )),
         kernels(series).map(Note::new),
         Some(Note::new(hpl_words(points))),
@@ -237,20 +229,13 @@ fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
 fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
     let measured = || points.iter().filter(|(_, point)| point.rate.estimate.is_some());
     let full = measured().filter(|(_, point)| point.in_full).count();
-    let done = [
-        "each sample did the total".to_owned(),
-        format!(
-            "{full} of {} benchmarks did the total in each sample; the other times are computed from the rate",
-            measured().count()
-        ),
-        "times are computed from the rate; use --exact-workload to do the total".to_owned(),
-    ];
-    format!("Total: {} operations, divided among the threads; {}.", power(total), done_words(points, done))
+    let done = done_words(points, &format!("{full} of {} benchmarks", measured().count()));
+    format!("Total: {} operations, divided among the threads; {done}.", power(total))
 }
 
 fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
     const PLAIN: &str = "Plain: a scalar loop of one multiplication, one addition and one subtraction per step, as \
-         compilers generate it.";
+                         compilers generate it.";
     let of = |class: &'static str| series.iter().map(|series| &series.key).filter(move |key| key.class == class);
     let words = |key: &CpuKey| {
         let comma = if key.sums.is_empty() { "" } else { ", " };

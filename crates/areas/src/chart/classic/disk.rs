@@ -9,7 +9,8 @@ use model::unit::Unit;
 
 use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, side_by_side, table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, side_by_side,
+    table_lines,
 };
 use super::values::{Estimate, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
 use crate::chart::grid::{ABSENT, Column};
@@ -23,14 +24,12 @@ const LEAST_TOTAL_BYTES: f64 = 1e7;
 /// Smaller blocks cannot go past the page cache: no device has smaller sectors.
 const SECTOR_BYTES: u64 = 512;
 
-/// One workload with one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskKey {
     /// `RS`, `WS`, `RR`, `WR`, or for every other request a write `RWS`, `RWR`.
     pub workload: String,
     /// Bytes of a request.
     pub block: u64,
-    /// What the page cache was allowed to do.
     pub cache: DiskCache,
     /// Whether its answer is the time of requests and their number, not bytes per second.
     pub of_requests: bool,
@@ -94,9 +93,11 @@ fn where_measured(document: &Document) -> Option<String> {
     let is_past = |(row, classic): &&(&Row, &Classic)| {
         params(row).is_some_and(|own| own.cache == DiskCache::Bypassed) && !counts_requests(classic.total)
     };
-    let past: Vec<&Row> = rows.iter().filter(is_past).map(|(row, _)| *row).collect();
-    let rows = if past.is_empty() { rows.iter().map(|(row, _)| *row).collect() } else { past };
-    Common::of(&rows, Axis::Threads).on(&rows, &document.machine).words()
+    let mut measured: Vec<&Row> = rows.iter().filter(is_past).map(|(row, _)| *row).collect();
+    if measured.is_empty() {
+        measured = rows.iter().map(|(row, _)| *row).collect();
+    }
+    Common::of(&measured, Axis::Threads).on(&measured, &document.machine).words()
 }
 
 fn point(row: &Row, params: &DiskParams, total: Option<f64>) -> Point {
@@ -130,7 +131,7 @@ const TOOLS: &[ToolColumns] = &[
         grid: ["IOzone", "IOzone efficiency"],
         gives_way: IOZONE,
         is_kept: true,
-        names_program: false,
+        ..FIO_IN_GRID
     },
     FIO_IN_GRID,
 ];
@@ -192,7 +193,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.estimate.is_some());
     let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
     let title = "The classic disk table of latency for large blocks: what one request takes";
-    let by_threads = side_by_side(title, labels(&timed, |series| &series.key), &timed);
+    let by_threads = side_by_side(title, labels_of(&timed, |series| &series.key), &timed);
     let spec = latency_spec(&requests);
     let title = format!("The classic disk table of latency, in {}", spec.units[0]);
     let latency = table(&spec, "", &requests, &[P99], latency_notes(&requests));
@@ -232,23 +233,19 @@ fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesW
     let total = extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
     let has_fio = points.iter().any(|(_, point)| (spec.measured)(point).tool(&["fio"]).is_some());
     let spec = Spec { tools: if has_fio { TOOLS } else { &TOOLS[1..] }, ..*spec };
-    let [workloads, blocks, caches] = labels(points, |(series, _)| &series.key);
-    let labels = [
-        workloads.grid(Column::text("Workload")).kept(),
-        blocks.grid(Column::text("Block size")).kept(),
-        caches.grid(Column::text("Page cache")),
-    ];
     let extra = [timed.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
-    spec.table(place, points, (lines, notes), labels, extra)
+    spec.table(place, points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
 }
 
-/// Workload, block and page cache, in a terminal each where it differs from the line above.
-fn labels<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] {
-    let of = |word: fn(&DiskKey) -> String| TableColumn::words(points, |point| word(key(point)));
+/// Workload, block and page cache.
+fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] {
+    let of = |headings, word: fn(&DiskKey) -> String| {
+        labels(points, headings, |point| word(key(point)), |point| key(point).clone())
+    };
     [
-        of(|key| key.workload.clone()).once(points, |point| key(point).workload.clone()).text("", Align::Left),
-        of(|key| block_words(key.block)).once(points, |point| key(point).clone()).text("block", Align::Left),
-        of(|key| key.cache_words().to_owned()).once(points, |point| key(point).clone()).text("page cache", Align::Left),
+        labels(points, ["", "Workload"], |point| key(point).workload.clone(), |point| key(point).workload.clone()),
+        of(["block", "Block size"], |key| block_words(key.block)),
+        of(["page cache", ""], |key| key.cache_words().to_owned()).grid(Column::text("Page cache")),
     ]
 }
 
@@ -278,15 +275,14 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
         highest,
         total_words(points, requests).map(Note::new),
         Some(Note::new(
-            "RS and WS: sequential reads and writes; RR and WR: random; RWS and RWR: every other \
-                 request is a write. Measured: the median; std dev: of the samples; \
-                 theory: limit of the drive or its link for this request size.",
+            "RS and WS: sequential reads and writes; RR and WR: random; RWS and RWR: every other request is a write. \
+             Measured: the median; std dev: of the samples; theory: limit of the drive or its link for this request \
+             size.",
         )),
         (!has_any(|point| point.rate.theory.is_some())).then(|| {
             Note::new(
-                "The drive's limits are unknown (-). Declare them: --declare disk.read_bps=7e9 \
-                     --declare disk.write_bps=5e9 --declare disk.read_iops=1e6 \
-                     --declare disk.write_iops=5e5.",
+                "The drive's limits are unknown (-). Declare them: --declare disk.read_bps=7e9 --declare \
+                 disk.write_bps=5e9 --declare disk.read_iops=1e6 --declare disk.write_iops=5e5.",
             )
         }),
         has(|key| key.cache != DiskCache::Bypassed).then(|| Note::new(cache_words(points.iter().chain(requests)))),
@@ -308,8 +304,8 @@ fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
     let notes = [
         Note::best("Shortest (fewest threads that no other line undercuts)", &least, words),
         Some(Note::new(
-            "Measured: median time of one request as its thread sees it; theory: requests in \
-                 flight over the drive's highest rate of requests.",
+            "Measured: median time of one request as its thread sees it; theory: requests in flight over the drive's \
+             highest rate of requests.",
         )),
         Some(tool_words(points, |point| &point.latency)),
     ];
@@ -332,24 +328,20 @@ fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
 fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Option<String> {
     let totals = || points.iter().chain(requests).filter_map(|(_, point)| point.total);
     let total = common(totals().filter(|total| !counts_requests(Some(*total))))?;
-    let done = [
-        "each sample did the total",
-        "some benchmarks did the total in each sample; the other times are computed from the rate",
-        "times are computed from the rate; use --exact-workload to do the total",
-    ];
+    let done = done_words(points, "some benchmarks");
     let has_small = points.iter().any(|(series, _)| series.key.is_below_sector());
     let small = common(totals().filter(|total| counts_requests(Some(*total)))).filter(|_| has_small);
     let small = small.map_or_else(String::new, |total| format!(", of 8 B {} requests", power(total)));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
     let bytes = total as u64;
-    Some(format!("Total: {}{small}, divided among the threads; {}.", size(bytes), done_words(points, done)))
+    Some(format!("Total: {}{small}, divided among the threads; {done}.", size(bytes)))
 }
 
 fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> String {
     let keys: Vec<&DiskKey> = points.map(|(series, _)| &series.key).collect();
     let small = "8 B: always through the page cache, since no device has sectors that small.";
-    let states = "Page cache: bypassed (direct I/O) unless stated; cold: dropped for the file before each \
-         pass; warm: filled before.";
+    let states = "Page cache: bypassed (direct I/O) unless stated; cold: dropped for the file before each pass; warm: \
+                  filled before.";
     let shown = [
         keys.iter().any(|key| key.cache != DiskCache::Bypassed && !key.is_below_sector()).then_some(states),
         keys.iter().any(|key| key.is_below_sector()).then_some(small),
@@ -361,8 +353,8 @@ fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -
     let shown = |tool: &str| format!("{tool}: its value of the same benchmark, alternating with ours.");
     let has =
         |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
-    let fio = has(measured, "fio").then(|| Note::needing(FIO, shown("fio")));
+    let fio = has(measured, "fio").then(|| (Some(FIO), shown("fio")));
     let has_iozone = has(|point| &point.rate, "iozone") || has(|point| &point.latency, "iozone");
     let iozone = if has_iozone { shown("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };
-    Note::joined(fio.into_iter().chain([Note::needing(IOZONE, iozone)]))
+    Note::joined(fio.into_iter().chain([(Some(IOZONE), iozone)]))
 }

@@ -24,20 +24,14 @@ const READING: &str = "Time: of factors and solution, without making the matrix 
 /// The sizes that were solved on as many threads, the smallest first.
 #[derive(Clone, Debug)]
 pub struct LinpackSeries<'a> {
-    /// Threads.
     pub threads: u32,
-    /// One for each benchmark.
     pub sizes: Vec<LinpackSize<'a>>,
 }
 
-/// One size.
 #[derive(Clone, Debug)]
 pub struct LinpackSize<'a> {
-    /// Its benchmark.
     pub row: &'a Row,
-    /// Its order, leading dimension and alignment.
     pub params: &'a LinpackParams,
-    /// Each solution; none where none was measured.
     pub trials: Vec<Trial>,
     /// Mean rate of the trials, flop/s.
     pub average: Option<f64>,
@@ -45,7 +39,6 @@ pub struct LinpackSize<'a> {
     pub maximal: Option<f64>,
 }
 
-/// One solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     /// Time of factors and solution.
@@ -59,7 +52,6 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Whether its solution is one.
     pub fn passes(&self) -> Option<bool> {
         self.scaled.map(|scaled| scaled < THRESHOLD)
     }

@@ -9,8 +9,8 @@ use model::unit::Unit;
 
 use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, seconds, side_by_side,
-    table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, seconds,
+    side_by_side, table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
@@ -25,12 +25,10 @@ const TOOLS: [&str; 2] = ["stream", "pmbw"];
 /// A copied byte counts twice: it is read and it is written.
 const BYTES_PER_BYTE_COPIED: f64 = 2.0;
 
-/// One workload with one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryKey {
     /// `RWS`, `RWR`, `WS`, `WR`, `RS`, `RR`, `STREAM`, or what a latency is of.
     pub workload: String,
-    /// What is done.
     pub op: MemoryOp,
     /// Bytes of a block; `None` without blocks.
     pub block: Option<u64>,
@@ -142,14 +140,15 @@ const RATES: Spec = Spec {
     headings: ["Measured throughput", "Theoretical"],
     in_text: Some(["threads", "efficiency"]),
     interval: Some(GivesWay { rank: 1, words: "the interval" }),
-    tools: &[ToolColumns {
-        programs: &TOOLS,
-        text: ["STREAM/pmbw", "their eff."],
-        grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
-        gives_way: TOOL,
-        is_kept: true,
-        names_program: true,
-    }],
+    tools: &[TOOL_COLUMNS],
+};
+const TOOL_COLUMNS: ToolColumns = ToolColumns {
+    programs: &TOOLS,
+    text: ["STREAM/pmbw", "their eff."],
+    grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
+    gives_way: TOOL,
+    is_kept: true,
+    names_program: true,
 };
 
 /// No tool measures the time of a block or of an access, and the columns are there all the same.
@@ -159,20 +158,13 @@ const LATENCIES: Spec = Spec {
     measured: |point| &point.latency,
     lower_is_better: true,
     format: |value| quantity(value, Unit::Second),
-    factor: 1.0,
     units: [""; 2],
     base: Some(Unit::Second),
     headings: ["Measured latency", "Theoretical"],
     in_text: None,
     interval: None,
-    tools: &[ToolColumns {
-        programs: &[],
-        text: [""; 2],
-        grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
-        gives_way: TOOL,
-        is_kept: true,
-        names_program: false,
-    }],
+    tools: &[ToolColumns { programs: &[], text: [""; 2], names_program: false, ..TOOL_COLUMNS }],
+    ..RATES
 };
 
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
@@ -182,10 +174,9 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
         series.key.block.is_some() && series.points.iter().any(|point| point.latency.estimate.is_some())
     };
     let blocks: Vec<&Series<MemoryKey>> = rates.iter().copied().filter(has_blocks).collect();
+    let workload = |series: &&Series<MemoryKey>| series.key.workload.clone();
     let labels = [
-        TableColumn::words(&blocks, |series| series.key.workload.clone())
-            .once(&blocks, |series| &series.key.workload)
-            .text("", Align::Left),
+        labels(&blocks, ["", ""], workload, workload),
         TableColumn::words(&blocks, |series| series.key.block_words()).text("block", Align::Left),
     ];
     let title = "The classic memory table of latency: what one thread takes for one block";
@@ -193,24 +184,17 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let with_blocks = rates.iter().copied().filter(|series| series.key.block.is_some());
     let latencies =
         latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
-    let accesses = access_table(&lines(accesses));
-    let tables = [accesses, latencies].map(ClassicPart::Table);
+    let tables = [access_table(&lines(accesses)), latencies].map(ClassicPart::Table);
     [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(by_threads).chain(tables).collect()
 }
 
 fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTable {
     let lines = table_lines(points, |series| &series.key.workload);
+    let workload = |(series, _): &Line<'_, MemoryKey>| series.key.workload.clone();
+    let block = |(series, _): &Line<'_, MemoryKey>| series.key.block_words();
     let labels = [
-        TableColumn::words(points, |(series, _)| series.key.workload.clone())
-            .once(points, |(series, _)| &series.key.workload)
-            .text("", Align::Left)
-            .grid(Column::text("Workload"))
-            .kept(),
-        TableColumn::words(points, |(series, _)| series.key.block_words())
-            .once(points, |(series, _)| &series.key)
-            .text("block", Align::Left)
-            .grid(Column::text("Block size"))
-            .kept(),
+        labels(points, ["", "Workload"], workload, workload),
+        labels(points, ["block", "Block size"], block, |(series, _)| &series.key),
     ];
     let total = common(points.iter().map(|(_, point)| point.total)).flatten();
     let times = total.map(|total| TableColumn::durations(points, format!("{} B in", power(total))).gives_way(TOTAL));
@@ -288,31 +272,26 @@ pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
 fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: Option<u64>) -> Vec<Note> {
     let set = working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
     let what = "Fastest (smallest block and fewest threads whose interval no other line exceeds)";
-    let done = [
-        "each sample did the total",
-        "some benchmarks did the total in each sample; the other times are computed from the rate",
-        "times are computed from the rate; use --exact-workload to do the total",
-    ];
-    let total_words =
-        |total: f64| format!("Total: {} bytes, divided among the threads; {}.", power(total), done_words(points, done));
+    let done = done_words(points, "some benchmarks");
+    let total_words = |total: f64| format!("Total: {} bytes, divided among the threads; {done}.", power(total));
     let notes = [
         Note::best(what, &fastest(points), line_words),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::of_text(total_words(total))),
         Some(Note::new(
             "RWS and RWR copy a block (bytes read and written both count), WS and WR write it, RS and RR read it. S is \
-             sequential, R is random, each block once a pass. STREAM has its four loops, counted as it counts; pmbw has \
-             scans: reads and writes without blocks.",
+             sequential, R is random, each block once a pass. STREAM has its four loops, counted as it counts; pmbw \
+             has scans: reads and writes without blocks.",
         )),
         Some(Note::new(format!(
-            "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width x \
-             channels."
+            "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width \
+             x channels."
         ))),
         Some(Note::new(tool_words(points))),
         (!points.iter().any(|(_, point)| point.rate.theory.is_some())).then(|| {
             Note::of_grid(format!(
-                "The memory's limit is unknown ({ABSENT}). Declare it: --declare \
-                     memory.channels=12 --declare memory.mts=6000."
+                "The memory's limit is unknown ({ABSENT}). Declare it: --declare memory.channels=12 --declare \
+                 memory.mts=6000."
             ))
         }),
     ];
@@ -324,13 +303,7 @@ fn tool_words(points: &[Line<'_, MemoryKey>]) -> String {
     if tools.peek().is_none() {
         return format!("STREAM and pmbw were not measured in this run ({ABSENT}).");
     }
-    let others = if tools.all(|tool| tool.is_own) {
-        ""
-    } else {
-        "; for blocks, its rate without blocks on the same number of threads"
-    };
-    format!(
-        "STREAM/pmbw: the faster of the two, counted as ours{others}; their eff.: that over the \
-             theory."
-    )
+    let for_blocks = "; for blocks, its rate without blocks on the same number of threads";
+    let others = if tools.all(|tool| tool.is_own) { "" } else { for_blocks };
+    format!("STREAM/pmbw: the faster of the two, counted as ours{others}; their eff.: that over the theory.")
 }

@@ -9,7 +9,7 @@ use model::unit::Unit;
 
 use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
+    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
@@ -21,20 +21,15 @@ use crate::net::label::params;
 /// What the benchmarks of a series are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetKind {
-    /// Bytes per second.
     Rate,
-    /// Seconds of a round trip.
     RoundTrip,
     /// A fixed amount there and the same back.
     Transfer,
 }
 
-/// One protocol with one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetKey {
-    /// What is asked for.
     pub kind: NetKind,
-    /// The transport.
     pub protocol: Protocol,
     /// Bytes of a block or message.
     pub block: u64,
@@ -153,8 +148,8 @@ const TRANSFERS: Spec = Spec {
 
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
-    let rows: Vec<&Row> = rows_of(document, "net").into_iter().map(|(row, _)| row).collect();
-    let rows: Vec<&Row> = rows.into_iter().filter(|row| NetKey::of(row).is_some()).collect();
+    let rows = rows_of(document, "net").into_iter().map(|(row, _)| row);
+    let rows: Vec<&Row> = rows.filter(|row| NetKey::of(row).is_some()).collect();
     let place = Common::of(&rows, Axis::Connections).words().map_or_else(String::new, |place| format!("; {place}"));
     let table = |kind, spec: &Spec, block, notes: fn(&[Line<'_, NetKey>]) -> Vec<Note>| {
         let points = of_kind(&series, kind);
@@ -168,7 +163,6 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     ]
 }
 
-/// The lines of this kind.
 pub fn of_kind(series: &[Series<NetKey>], kind: NetKind) -> Vec<Line<'_, NetKey>> {
     lines(series.iter().filter(|series| series.key.kind == kind))
 }
@@ -205,17 +199,10 @@ fn table(
         TableColumn::durations(points, "total in").gives_way(TOTAL)
     };
     let (loss, heading) = shares("Lost");
+    let protocol = |(series, _): &Line<'_, NetKey>| series.key.protocol.name().to_uppercase();
     let labels = [
-        TableColumn::words(points, |(series, _)| series.key.protocol.name().to_uppercase())
-            .once(points, |(series, _)| series.key.protocol)
-            .text("", Align::Left)
-            .grid(Column::text("Protocol"))
-            .kept(),
-        TableColumn::words(points, |(series, _)| block_words(series.key.block))
-            .once(points, |(series, _)| series.key)
-            .text(block[0], Align::Left)
-            .grid(Column::text(block[1]))
-            .kept(),
+        labels(points, ["", "Protocol"], protocol, protocol),
+        labels(points, block, |(series, _)| block_words(series.key.block), |(series, _)| series.key),
     ];
     let extra = [extra.into_iter().flatten().collect(), Vec::new(), vec![last, loss.grid(heading)]];
     spec.table(place, points, (lines, notes), labels, extra)
@@ -251,10 +238,9 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
         total.map(|total| Note::needing(TOTAL, total_words(points, total))),
         Some(Note::new(
-            "Conc.: connections, each with a thread on both hosts. Measured: median rate at the \
-                 receiver; std dev: of the samples; theory: link rate less framing, \
-                 on loopback the rate of two copies between the same CPUs; eff.: \
-                 measured over theory.",
+            "Conc.: connections, each with a thread on both hosts. Measured: median rate at the receiver; std dev: of \
+             the samples; theory: link rate less framing, on loopback the rate of two copies between the same CPUs; \
+             eff.: measured over theory.",
         )),
         has_any(|point| point.loss.is_some()).then(|| Note::new(lost)),
         Some(Note::needing(TOOL, tool)),
@@ -265,8 +251,7 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
 fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
     let ping = if has_any(|point| point.latency.tool(&["ping"]).is_some()) {
-        "ping: the system's ping with the same message size; the kernel answers it, so no \
-             process has to wake up."
+        "ping: the system's ping with the same message size; the kernel answers it, so no process has to wake up."
             .to_owned()
     } else {
         format!("ping was not run ({ABSENT}); it measures 16 B and more.")
@@ -274,26 +259,21 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let in_full = points.iter().all(|(_, point)| point.in_full);
     let done = if in_full { "each sample did the total" } else { "computed from the rate" };
     let total = common(points.iter().filter_map(|(_, point)| point.total)).map(|total| {
-        let words =
-            format!("Total in: the time for {} round trips, divided among the connections; {done}.", power(total));
-        Note::needing(TOTAL, words)
+        let trips = format!("{} round trips, divided among the connections", power(total));
+        Note::needing(TOTAL, format!("Total in: the time for {trips}; {done}."))
     });
     let theory = (!has_any(|point| point.latency.theory.is_some())).then(|| {
         Note::new(format!(
-            "The least round trip is unknown ({ABSENT}). For a network, declare it: --declare \
-                 net.latency_s=1e-6."
+            "The least round trip is unknown ({ABSENT}). For a network, declare it: --declare net.latency_s=1e-6."
         ))
     });
     let words = |line: &Line<'_, NetKey>| {
         let time = line.1.latency.median().map(|time| quantity(time, Unit::Second)).unwrap_or_default();
         format!("{}, {time}", line_words(line))
     };
+    let what = "Shortest (smallest message and fewest connections that no other line undercuts)";
     let notes = [
-        Note::best(
-            "Shortest (smallest message and fewest connections that no other line undercuts)",
-            &best_of(points, true),
-            words,
-        ),
+        Note::best(what, &best_of(points, true), words),
         Note::highest(highest(points, |point| point.latency.efficiency), line_words),
         total,
         Some(Note::new("Measured: median of full round trips as the waiting thread sees them.")),
@@ -304,13 +284,8 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
 }
 
 fn total_words(points: &[Line<'_, NetKey>], total: f64) -> String {
-    let done = [
-        "each sample did the total",
-        "some benchmarks did the total in each sample; the other times are computed from the rate",
-        "times are computed from the rate; use --exact-workload to do the total",
-    ];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
     let bytes = total as u64;
-    let done = done_words(points, done);
+    let done = done_words(points, "some benchmarks");
     format!("Total: {} B ({}), divided among the connections; {done}.", power(total), size(bytes))
 }

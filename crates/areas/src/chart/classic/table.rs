@@ -9,12 +9,9 @@ use model::warning::Confidence;
 use super::values::{Estimate, Line, Measured, Point, Series};
 use crate::chart::grid::{ABSENT, Cell, Column, Grid, GridLine};
 
-/// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// To the left.
     Left,
-    /// To the right.
     Right,
     /// Numbers by their decimal point; text to the left.
     Decimal,
@@ -34,26 +31,20 @@ pub enum ClassicPart {
     Notes(Vec<String>),
 }
 
-/// A table whose lines are benchmarks.
 #[derive(Debug, Default)]
 pub struct ClassicTable {
     /// Its name and title as a grid; `None` where only a terminal has it.
     pub(super) grid: Option<(String, String)>,
     /// Its title in a terminal; `None` where only grids have it.
     pub title: Option<String>,
-    /// Its lines, in reading order.
     pub lines: Vec<TableLine>,
-    /// Its columns, from left to right.
     pub columns: Vec<TableColumn>,
     pub(super) notes: Vec<Note>,
 }
 
-/// The benchmark of a line.
 #[derive(Debug)]
 pub struct TableLine {
-    /// Its id.
     pub id: String,
-    /// Whether it was measured.
     pub status: Status,
     pub(super) confidence: Option<Confidence>,
     /// A blank line precedes it in a terminal.
@@ -82,11 +73,9 @@ pub(super) fn table_lines<'a, K, G: PartialEq>(
 pub struct GivesWay {
     /// Its place in the order in which columns are left out.
     pub rank: u8,
-    /// Its words.
     pub words: &'static str,
 }
 
-/// A column.
 #[derive(Debug, Default)]
 pub struct TableColumn {
     /// Its texts for a terminal, from top to bottom.
@@ -105,11 +94,8 @@ pub struct TableColumn {
 /// How a column is set in a terminal.
 #[derive(Debug)]
 pub struct TextHeading {
-    /// The heading.
     pub words: String,
-    /// Alignment of the cells.
     pub align: Align,
-    /// Alignment of the heading.
     pub side: Align,
 }
 
@@ -281,18 +267,7 @@ impl Spec {
         labels: impl IntoIterator<Item = TableColumn>,
         extra: [Vec<TableColumn>; 3],
     ) -> ClassicTable {
-        let title = format!("{}{place}", self.title);
-        let columns = self.columns((points, &lines), labels, extra);
-        let grid = Some((self.name.to_owned(), title.clone()));
-        ClassicTable { grid, title: self.in_text.map(|_| title), lines, columns, notes }
-    }
-
-    fn columns<K>(
-        &self,
-        (points, lines): (&[Line<'_, K>], &[TableLine]),
-        labels: impl IntoIterator<Item = TableColumn>,
-        [extra, limits, last]: [Vec<TableColumn>; 3],
-    ) -> Vec<TableColumn> {
+        let [extra, limits, last] = extra;
         let metric = self.measured;
         let format = |value: f64| self.text(value);
         let values = |of: fn(&Measured) -> Option<f64>| TableColumn::values(points, |line| of(metric(line.1)), format);
@@ -306,7 +281,7 @@ impl Spec {
         columns.push(counts().grid(Column::number("Concurrency")).kept());
         columns.extend(labels);
         columns.extend(self.in_text.map(|[threads, _]| counts().text(threads, Align::Right)));
-        let medians = values(Measured::median).or_status(lines, self.interval.is_none());
+        let medians = values(Measured::median).or_status(&lines, self.interval.is_none());
         columns.push(set(medians, "measured", self.value_column(self.headings[0]).shown(self.units[0])));
         columns.extend(self.interval.map(|interval| {
             let half = |line: &Line<'_, K>| metric(line.1).estimate.and_then(Estimate::half_interval);
@@ -337,8 +312,10 @@ impl Spec {
         columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
         columns.push(TableColumn::intervals(points, |line| metric(line.1).estimate, format).kept());
         columns.extend(last);
-        columns.push(TableColumn::confidences(lines));
-        columns
+        columns.push(TableColumn::confidences(&lines));
+        let title = format!("{}{place}", self.title);
+        let grid = Some((self.name.to_owned(), title.clone()));
+        ClassicTable { grid, title: self.in_text.map(|_| title), lines, columns, notes }
     }
 }
 
@@ -351,11 +328,11 @@ pub(super) struct Note {
 
 impl Note {
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { parts: vec![(None, text.into())], in_text: true, in_grid: true }
+        Self::joined([(None, text.into())])
     }
 
     pub(super) fn needing(columns: GivesWay, text: impl Into<String>) -> Self {
-        Self { parts: vec![(Some(columns), text.into())], in_text: true, in_grid: true }
+        Self::joined([(Some(columns), text.into())])
     }
 
     pub(super) fn of_grid(text: impl Into<String>) -> Self {
@@ -366,16 +343,15 @@ impl Note {
         Self { in_grid: false, ..Self::new(text) }
     }
 
-    pub(super) fn joined(notes: impl IntoIterator<Item = Self>) -> Self {
-        Self { parts: notes.into_iter().flat_map(|note| note.parts).collect(), in_text: true, in_grid: true }
+    pub(super) fn joined(parts: impl IntoIterator<Item = (Option<GivesWay>, String)>) -> Self {
+        Self { parts: parts.into_iter().collect(), in_text: true, in_grid: true }
     }
 
     pub(super) fn highest<K>(
         found: Option<(f64, Line<'_, K>)>,
         words: impl Fn(&Line<'_, K>) -> String,
     ) -> Option<Self> {
-        let (share, line) = found?;
-        Some(Self::new(format!("Highest efficiency: {}, {}.", percent(share), words(&line))))
+        found.map(|(share, line)| Self::new(format!("Highest efficiency: {}, {}.", percent(share), words(&line))))
     }
 
     /// The best lines after what makes them so; nothing without a line.
@@ -391,15 +367,25 @@ impl Note {
     }
 }
 
-/// The words for how many of the lines that were measured did the whole total: all, some, or none.
-pub(super) fn done_words<K, S>(lines: &[Line<'_, K>], [all, some, none]: [S; 3]) -> S {
+/// How many of the lines that were measured did the whole total; `some` if not all of them.
+pub(super) fn done_words<K>(lines: &[Line<'_, K>], some: &str) -> String {
     let done: Vec<bool> =
         lines.iter().filter(|(_, point)| point.rate.estimate.is_some()).map(|(_, point)| point.in_full).collect();
     match (done.contains(&true), done.contains(&false)) {
-        (true, false) => all,
-        (true, true) => some,
-        (false, _) => none,
+        (true, false) => "each sample did the total".to_owned(),
+        (true, true) => format!("{some} did the total in each sample; the other times are computed from the rate"),
+        (false, _) => "times are computed from the rate; use --exact-workload to do the total".to_owned(),
     }
+}
+
+/// A column of labels, in a terminal only where `key` differs from the line above.
+pub(super) fn labels<P, G: PartialEq>(
+    lines: &[P],
+    [text, grid]: [&str; 2],
+    word: impl Fn(&P) -> String,
+    key: impl Fn(&P) -> G,
+) -> TableColumn {
+    TableColumn::words(lines, word).once(lines, key).text(text, Align::Left).grid(Column::text(grid)).kept()
 }
 
 impl ClassicTable {
@@ -431,9 +417,7 @@ impl ClassicTable {
 /// Times by threads: a line for each series.
 #[derive(Debug)]
 pub struct SideBySide {
-    /// Its title.
     pub title: &'static str,
-    /// The columns before the times.
     pub labels: Vec<TableColumn>,
     /// For each line its benchmarks: threads, id, and the time.
     pub lines: Vec<Vec<(u32, String, Option<Estimate>)>>,

@@ -8,18 +8,16 @@ use model::sample::{Metric, MetricName};
 use model::warning::Confidence;
 use verdict::grouping::by_key;
 
+pub(super) use crate::label::same as common;
+
 /// Largest relative difference between a sample's work and the total: threads do whole iterations of 10^7 operations.
 const WHOLE: f64 = 1e-4;
 pub(super) const SUITE: &str = "classic";
 
-/// A median with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The median.
     pub median: f64,
-    /// Its 95 % interval.
     pub interval: Option<[f64; 2]>,
-    /// The samples' standard deviation.
     pub stddev: Option<f64>,
 }
 
@@ -59,23 +57,17 @@ impl Estimate {
     }
 }
 
-/// One metric of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// The samples' summary.
     pub estimate: Option<Estimate>,
-    /// The tightest limit.
     pub theory: Option<f64>,
     /// Share of the limit that was reached, as the document has it.
     pub efficiency: Option<f64>,
-    /// What reference tools measured.
     pub tools: Vec<ToolValue>,
 }
 
-/// What a reference tool measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolValue {
-    /// The tool's name.
     pub tool: String,
     /// The value in the unit of the metric.
     pub value: f64,
@@ -101,7 +93,6 @@ impl Measured {
         names.iter().find_map(|name| self.tools.iter().find(|found| found.tool == *name))
     }
 
-    /// The median.
     pub fn median(&self) -> Option<f64> {
         self.estimate.map(|estimate| estimate.median)
     }
@@ -121,23 +112,17 @@ impl Measured {
 /// One line of a table: a benchmark. Rates are per second, times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Id of the benchmark.
     pub id: String,
     /// Threads or connections.
     pub threads: u32,
-    /// Whether it was measured.
     pub status: Status,
-    /// How far it can be relied on.
     pub confidence: Option<Confidence>,
     /// Operations or bytes per second.
     pub rate: Measured,
-    /// Requests per second.
     pub iops: Measured,
     /// Time of a request, access, block, round trip or transfer.
     pub latency: Measured,
-    /// 99th percentile of the latency.
     pub p99: Option<f64>,
-    /// Share of the datagrams that were lost.
     pub loss: Option<f64>,
     /// Bytes per second with the flush after each sample of writes counted in.
     pub flushed: Option<f64>,
@@ -145,7 +130,6 @@ pub struct Point {
     pub vector_theory: Option<f64>,
     /// The workload's total: operations, bytes, requests, accesses or round trips.
     pub total: Option<f64>,
-    /// Time for the total.
     pub total_seconds: Option<f64>,
     /// Whether each sample did the whole total.
     pub in_full: bool,
@@ -190,9 +174,7 @@ impl Point {
 /// Benchmarks that differ in their threads alone, the fewest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series<K> {
-    /// What they have in common.
     pub key: K,
-    /// One for each number of threads.
     pub points: Vec<Point>,
 }
 
@@ -214,14 +196,8 @@ pub(super) fn gathered<K: Clone + PartialEq>(points: impl Iterator<Item = (K, Po
     series.collect()
 }
 
-/// Every line of these series.
 pub fn lines<'a, K: 'a>(series: impl IntoIterator<Item = &'a Series<K>>) -> Vec<Line<'a, K>> {
     series.into_iter().flat_map(|series| series.points.iter().map(move |point| (series, point))).collect()
-}
-
-pub(super) fn common<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
-    let first = values.next()?;
-    values.all(|value| value == first).then_some(first)
 }
 
 /// The limit that the efficiency is of; without one, the tightest that could carry it.

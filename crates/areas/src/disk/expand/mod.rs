@@ -62,8 +62,8 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
         }
     }
     if rows.is_empty() {
-        let reads = "choose --op read or --cache warm";
-        return Err(PlanError(format!("only plain reads can have a cold page cache: {reads}")));
+        let sentence = "only plain reads can have a cold page cache: choose --op read or --cache warm";
+        return Err(PlanError(sentence.to_owned()));
     }
     add_layouts(request, &mut rows);
     Ok(rows)
@@ -170,24 +170,15 @@ impl Row<'_> {
             .or_else(|| too_little_cache(&params, machine))
             .or_else(|| more_than_a_pass(&params, exact_work));
         let setup_seconds = self.write_over_seconds(&params) + preparation_seconds(&params);
-        let planned = Planned::new(self.experiment(params, method), cpus, sampling);
-        Ok(Planned { exact_work, setup_seconds, obstacle, warnings, ..planned })
-    }
-
-    fn experiment(&self, params: DiskParams, method: &str) -> Experiment {
         let chosen = DiskChoices {
-            size: !self.request.choices.disk.size.is_empty(),
-            engine: !self.request.choices.disk.engine.is_empty() || self.engine.is_some(),
-            steady: self.block.steady.is_some(),
+            size: !request.choices.disk.size.is_empty(),
+            engine: !request.choices.disk.engine.is_empty() || self.engine.is_some(),
+            steady: block.steady.is_some(),
         };
-        Experiment {
-            id: disk_id(&params, chosen),
-            area: Area::Disk,
-            method: method.to_owned(),
-            classic: self.block.classic.as_ref().map(|text| in_table(Area::Disk, text, self.block.total)),
-            kernel: None,
-            params: Params::Disk(params),
-        }
+        let classic = block.classic.as_ref().map(|text| in_table(Area::Disk, text, block.total));
+        let experiment = Experiment { classic, ..Experiment::new(disk_id(&params, chosen), params, method) };
+        let planned = Planned::new(experiment, cpus, sampling);
+        Ok(Planned { exact_work, setup_seconds, obstacle, warnings, ..planned })
     }
 
     /// Expected seconds to overwrite the files before rounds until the drive is steady.
@@ -258,12 +249,9 @@ fn method(params: &DiskParams) -> (&'static str, Option<String>) {
         DiskOp::Reread => "disk-reread/3",
     };
     let of_cache = params.load_percent.is_some() && !bypassed && params.engine != DiskEngine::Null;
-    let refusal = format!(
-        "an offered load of {} {} through the page cache is not supported: cached requests have no queue; leave \
-         --load-percent or --cache out",
-        params.pattern, params.op
-    );
-    (method, of_cache.then_some(refusal))
+    let why = "cached requests have no queue; leave --load-percent or --cache out";
+    let what = format!("an offered load of {} {} through the page cache", params.pattern, params.op);
+    (method, of_cache.then(|| format!("{what} is not supported: {why}")))
 }
 
 /// The named engine, else the fastest that works here; and why a named one does not.
@@ -286,12 +274,10 @@ fn engine(
         DiskEngine::Libaio => no_libaio,
         DiskEngine::Sync | DiskEngine::Null => None,
     };
-    let sentence = refused.map(|why| format!("{engine} is not available: {why}"));
-    match sentence {
-        Some(sentence) if !request.choices.disk.engine.is_empty() => {
-            Err(PlanError(format!("{sentence}; choose --engine sync, or leave --engine out")))
-        }
-        refused => Ok((engine, refused)),
+    let refused = refused.map(|why| format!("{engine} is not available: {why}"));
+    match refused.as_ref().filter(|_| !request.choices.disk.engine.is_empty()) {
+        Some(why) => Err(PlanError(format!("{why}; choose --engine sync, or leave --engine out"))),
+        None => Ok((engine, refused)),
     }
 }
 

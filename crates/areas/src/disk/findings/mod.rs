@@ -19,7 +19,6 @@ const DEPTH_NO_GAIN: Rule = Rule::new(
     "the deepest queue is not faster than one request at a time",
     "the two results",
 );
-
 const LOAD_KNEE: Rule = Rule::new(
     "load_knee",
     "values",
@@ -27,7 +26,6 @@ const LOAD_KNEE: Rule = Rule::new(
     "the first load at which p99 is at least twice that of the least load",
     "the two results",
 );
-
 const DISK_STEADY: Rule = Rule::new(
     "disk_steady",
     "values",
@@ -47,10 +45,7 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     rules: &[DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
     results: |quiet, _, _| {
         let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
-        let mut found = depths(&rows);
-        found.extend(loads(&rows));
-        found.extend(quiet.iter().copied().filter_map(steady));
-        found
+        depths(&rows).into_iter().chain(loads(&rows)).chain(quiet.iter().copied().filter_map(steady)).collect()
     },
     ..FindingRules::new(LABELS.title)
 };
@@ -111,10 +106,6 @@ fn is_on_device(row: &Row) -> bool {
     disk(row).is_some_and(|params| params.engine != DiskEngine::Null) && !until_steady
 }
 
-fn latency(row: &Row) -> Option<Estimate> {
-    Estimate::of_result(row, MetricName::Latency)
-}
-
 fn steady(row: &Row) -> Option<Finding> {
     let seen = conditions(row)?;
     let (rounds, iops) = (seen.steady_rounds?, seen.steady_iops.and_then(sane)?);
@@ -155,11 +146,12 @@ fn depth(shallow: &Row, deep: &Row) -> Option<(f64, Finding)> {
     let (one, many) = (rate(shallow)?, rate(deep)?);
     (many.against(one)? != Against::More).then_some(())?;
     let factor = many.median / one.median;
+    let latency = |row| Estimate::of_result(row, MetricName::Latency).map(|latency| latency.median);
     let fields = [
         ("what", FINDINGS.describe_with_threads(shallow)),
         ("depth", disk(deep)?.depth.to_string()),
         ("factor", times(factor)),
-        ("waits", times(latency(deep)?.median / latency(shallow)?.median)),
+        ("waits", times(latency(deep)? / latency(shallow)?)),
     ];
     Some((factor, DEPTH_NO_GAIN.finding(&fields, &[shallow, deep])?))
 }

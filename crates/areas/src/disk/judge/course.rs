@@ -24,14 +24,9 @@ pub(super) fn warnings(params: &DiskParams, conditions: &DiskConditions, row: &R
             let rate = |part: &[f64]| rate(headline.unit, median(part).unwrap_or(0.0));
             let written = written_before(params, row, index)
                 .map_or_else(String::new, |bytes| format!(", after {} in samples", format_size(bytes)));
-            format!(
-                "From sample {} of {} the rate was {} lower: {} before{written}, {} after.",
-                index + 1,
-                values.len(),
-                percent(lost),
-                rate(&values[..index]),
-                rate(&values[index..])
-            )
+            let (before, after) = (rate(&values[..index]), rate(&values[index..]));
+            let which = format!("sample {} of {}", index + 1, values.len());
+            format!("From {which} the rate was {} lower: {before} before{written}, {after} after.", percent(lost))
         })
     });
     let spread = headline.summary.cv_robust.filter(|_| headline.summary.n >= LEAST_SAMPLES).unwrap_or(0.0);

@@ -98,11 +98,9 @@ fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
 }
 
 /// Bytes that the file system may write during a process run that are not counted as another program's.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
 fn journal_bytes(around: &Change) -> u64 {
-    let seconds = around.seconds.clamp(1.0, 1e6).ceil();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded in the line above")]
-    let seconds = seconds as u64;
-    JOURNAL_BYTES * seconds
+    JOURNAL_BYTES * around.seconds.clamp(1.0, 1e6).ceil() as u64
 }
 
 /// The share of the device's traffic that other programs caused; `None` without a device and through the page cache.
@@ -183,13 +181,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_row_that_did_what_it_says_has_nothing_to_say() {
+    fn a_row_that_did_what_it_says_or_has_no_device_has_nothing_to_say() {
         assert_eq!(codes(disk_params(32), good()), [""; 0]);
         assert_eq!(codes(disk_params(32), DiskConditions::default()), [""; 0], "nor one of which nothing is known");
-    }
-
-    #[test]
-    fn a_row_without_a_device_has_nothing_to_say_of_one() {
         let null = DiskParams { engine: DiskEngine::Null, ..disk_params(32) };
         let odd = DiskConditions { depth_achieved: Some(1.0), cpu_busy: Some(1.0), cached_share: Some(1.0), ..good() };
         assert!(codes(disk_params(32), odd.clone()).len() >= 3);

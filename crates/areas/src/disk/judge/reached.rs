@@ -110,11 +110,6 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_of_amplification_is_the_table_s() {
-        assert_eq!(WarningCode::Amplified.rule().fair, Some(AMPLIFIED));
-    }
-
-    #[test]
     fn what_memory_answered_is_cached() {
         assert_eq!(of_read(DiskConditions { cached_share: Some(0.5), ..good() }), ["not_direct"]);
         assert_eq!(of_read(DiskConditions { storage_share: Some(0.0), ..good() }), ["not_direct", "cached"]);
@@ -155,42 +150,32 @@ mod tests {
         assert_eq!(of_read(DiskConditions { compressed: Some(true), ..good() }), ["compressed"]);
         assert_eq!(of_read(DiskConditions { encoded_bytes: Some(1 << 18), ..good() }), ["compressed"]);
         assert_eq!(of_read(DiskConditions { encoded_bytes: None, compressed: None, ..good() }), [""; 0]);
-        let of = |op, times| {
-            let params = DiskParams { op, ..disk_params(32) };
-            let storage_share = Some(1.0);
-            super::warnings(&params, &DiskConditions { storage_share, device_share: Some(times), ..good() })
-        };
-        let found = of(DiskOp::Write, 1.5);
-        assert!(
-            found.len() == 1 && found[0].code.as_str() == "amplified" && found[0].text.contains("1.50 times"),
-            "{found:?}"
-        );
-        assert_eq!(found[0].confidence, Confidence::Fair);
-        assert_eq!((of(DiskOp::Write, 1.05), of(DiskOp::Read, 1.5)), (vec![], vec![]));
     }
 
     #[test]
-    fn what_the_file_system_adds_is_amplified_too() {
-        let of = |storage_share, device_share| {
-            let params = DiskParams { op: DiskOp::Write, ..disk_params(32) };
-            warnings(&params, &DiskConditions { storage_share, device_share, ..good() })
+    fn what_the_device_or_the_file_system_adds_is_amplified() {
+        let of = |op, storage, device| {
+            let params = DiskParams { op, ..disk_params(32) };
+            let conditions = DiskConditions { storage_share: Some(storage), device_share: Some(device), ..good() };
+            warnings(&params, &conditions)
         };
-        let found = of(Some(8.0), Some(1.0));
-        assert!(
-            found.len() == 1 && found[0].code.as_str() == "amplified" && found[0].text.contains("8.00 times"),
-            "{found:?}"
-        );
-        assert_eq!(of(Some(1.04), Some(1.0)), vec![]);
-        let codes: Vec<String> = of(Some(0.5), Some(1.5)).into_iter().map(|warning| warning.code.to_string()).collect();
-        assert_eq!(
-            codes,
-            ["not_direct", "cached", "amplified"],
-            "bytes that never came here do not make up for others"
-        );
+        for (storage, device, times) in [(1.0, 1.5, "1.50 times"), (8.0, 1.0, "8.00 times")] {
+            let found = of(DiskOp::Write, storage, device);
+            assert!(found.len() == 1 && found[0].text.contains(times), "{found:?}");
+            assert_eq!((found[0].code.as_str(), found[0].confidence), ("amplified", Confidence::Fair));
+        }
+        for (op, storage, device) in [(DiskOp::Write, 1.0, 1.05), (DiskOp::Read, 1.0, 1.5), (DiskOp::Write, 1.04, 1.0)]
+        {
+            assert_eq!(of(op, storage, device), vec![]);
+        }
+        let found = of(DiskOp::Write, 0.5, 1.5);
+        let codes: Vec<&str> = found.iter().map(|warning| warning.code.as_str()).collect();
+        assert_eq!(codes, ["not_direct", "cached", "amplified"], "bytes that never came do not make up for others");
     }
 
     #[test]
     fn writes_that_are_copied_for_their_checksums_are_not_direct() {
+        assert_eq!(WarningCode::Amplified.rule().fair, Some(AMPLIFIED), "the table's");
         let of = |op, in_place| codes(DiskParams { op, ..disk_params(32) }, DiskConditions { in_place, ..good() });
         assert_eq!(of(DiskOp::Write, Some(false)), ["not_direct"]);
         assert_eq!(of(DiskOp::Mixed, Some(false)), ["not_direct"]);

@@ -3,7 +3,7 @@
 //! A benchmark that cannot run here is planned with the reason, unless the user named what is missing: that is an error.
 
 use kernels::features::Features;
-use model::experiment::{Area, Experiment, Params};
+use model::experiment::{Area, Experiment};
 use model::isa::{Element, Isa};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 use model::machine::Machine;
@@ -43,11 +43,8 @@ const SERIES: &[(u64, u64, u32, u64)] = &[
     (45_000, 45_000, 1, 1),
 ];
 
-struct Seats {
-    threads: u32,
-    cpus: Vec<u32>,
-    oversubscribed: Option<Warning>,
-}
+/// The CPU of each thread, and the warning if threads share CPUs.
+type Seats = (Vec<u32>, Option<Warning>);
 
 #[derive(Clone)]
 struct Means {
@@ -76,18 +73,16 @@ pub(super) fn expand(
 ) -> Result<Vec<Planned>, PlanError> {
     let mut rows = Vec::new();
     for stanza in &request.suite.linpack {
-        let seats: Vec<Seats> = thread_counts(request, &stanza.threads, machine)
-            .into_iter()
-            .map(|threads| {
-                let (cpus, oversubscribed) = place(threads, machine);
-                Seats { threads, cpus, oversubscribed }
-            })
-            .collect();
-        let Some(most) = seats.last() else { continue };
-        for means in means(request, machine, stanza, features_of(&most.cpus))? {
+        let counts = thread_counts(request, &stanza.threads, machine);
+        let seats: Vec<Seats> = counts.into_iter().map(|threads| place(threads, machine)).collect();
+        let Some((most, _)) = seats.last() else { continue };
+        for means in means(request, machine, stanza, features_of(most))? {
             for shape in shapes(stanza, means.op) {
                 for seats in &seats {
-                    let row = Row { request, machine, stanza, means: &means, shape, seats, most }.planned()?;
+                    let (cpus, oversubscribed) = seats;
+                    let row = Row { request, machine, stanza, means: &means, shape, cpus, most };
+                    let warnings = oversubscribed.clone().into_iter().collect();
+                    let row = Planned { warnings, ..row.planned()? };
                     // Some orders need no padding, so padded and unpadded are the same.
                     if !rows.iter().any(|other: &Planned| other.experiment.id == row.experiment.id) {
                         rows.push(row);
@@ -114,20 +109,16 @@ fn means(
                     return Err(PlanError(sentence.to_owned()));
                 }
                 if !solver::has(engine, op, element) {
-                    return Err(PlanError(format!(
-                        "the engine {engine} has no {op} of {element}; known: {}",
-                        solver::known(engine)
-                    )));
+                    let known = solver::known(engine);
+                    return Err(PlanError(format!("the engine {engine} has no {op} of {element}; known: {known}")));
                 }
                 let means = Means { op, engine, element, isa: None, isa_named: false, obstacle: None };
+                if let Some(sentence) = solver::refused(engine) {
+                    return Err(PlanError(sentence));
+                }
                 match engine {
                     LinpackEngine::Own => all.extend(of_sets(request, machine, &stanza.isa, features, &means)?),
-                    LinpackEngine::Faer | LinpackEngine::System => {
-                        if let Some(sentence) = solver::refused(engine) {
-                            return Err(PlanError(sentence));
-                        }
-                        all.push(means);
-                    }
+                    LinpackEngine::Faer | LinpackEngine::System => all.push(means),
                 }
             }
         }
@@ -154,10 +145,8 @@ fn of_sets(
             IsaChoice::Named(isa) => {
                 if !sets.iter().any(|set| set.isa == isa) {
                     let known: Vec<&str> = sets.iter().map(|set| set.isa.name()).collect();
-                    let (op, element, known) = (means.op, means.element, known.join(", "));
-                    return Err(PlanError(format!(
-                        "there is no kernel for {op} of {element} with {isa}; known: {known}"
-                    )));
+                    let what = format!("{} of {} with {isa}", means.op, means.element);
+                    return Err(PlanError(format!("there is no kernel for {what}; known: {}", known.join(", "))));
                 }
                 let obstacle = (!usable().any(|one| one == isa)).then(|| needs(isa));
                 if let Some(sentence) = obstacle.as_ref().filter(|_| !request.choices.linpack.isa.is_empty()) {
@@ -180,12 +169,9 @@ fn of_sets(
 
 fn shapes(stanza: &LinpackChoice, op: LinpackOp) -> Vec<Shape> {
     if stanza.series {
-        let shape = |&(n, lda, trials, align_kib): &(u64, u64, u32, u64)| Shape {
-            n: Order::Count(n),
-            lda: Some(Leading::Count(lda)),
-            align: Some(align_kib << 10),
-            nb: None,
-            trials: Some(trials),
+        let shape = |&(n, lda, trials, align_kib): &(u64, u64, u32, u64)| {
+            let (lda, align) = (Some(Leading::Count(lda)), Some(align_kib << 10));
+            Shape { n: Order::Count(n), lda, align, nb: None, trials: Some(trials) }
         };
         return SERIES.iter().map(shape).collect();
     }
@@ -208,26 +194,23 @@ struct Row<'a> {
     stanza: &'a LinpackChoice,
     means: &'a Means,
     shape: Shape,
-    seats: &'a Seats,
+    cpus: &'a [u32],
     /// The CPUs of the block's most threads.
-    most: &'a Seats,
+    most: &'a [u32],
 }
 
 impl Row<'_> {
     fn planned(&self) -> Result<Planned, PlanError> {
         let params = self.params()?;
-        let rate = self.rate(self.means.element, &self.seats.cpus);
+        let rate = self.rate(self.means.element, self.cpus);
         let sample_seconds = cost::sample_seconds(&params, rate);
-        let obstacle = match self.means.obstacle.clone().or_else(|| self.too_large(&params)) {
-            Some(sentence)
-                if self.means.obstacle.is_none()
-                    && !self.request.choices.linpack.n.is_empty()
-                    && self.stanza.role == Role::Subject =>
-            {
-                return Err(PlanError(sentence));
-            }
-            obstacle => obstacle.or_else(|| self.too_long(sample_seconds)),
-        };
+        let missing = self.means.obstacle.clone();
+        let too_large = self.too_large(&params).filter(|_| missing.is_none());
+        let is_chosen = !self.request.choices.linpack.n.is_empty() && self.stanza.role == Role::Subject;
+        if let Some(sentence) = too_large.as_ref().filter(|_| is_chosen) {
+            return Err(PlanError(sentence.clone()));
+        }
+        let obstacle = missing.or(too_large).or_else(|| self.too_long(sample_seconds));
         let chosen = LinpackChoices {
             n: self.shape.n != Order::Auto,
             nb: self.shape.nb.is_some(),
@@ -237,20 +220,14 @@ impl Row<'_> {
         };
         let operations = params.op.operations(params.n);
         let setup_seconds = cost::setup_seconds(&params);
-        let experiment = Experiment {
-            id: linpack_id(&params, chosen),
-            area: Area::Linpack,
-            method: solver::method(params.engine, params.op, params.element).to_owned(),
-            classic: self.stanza.classic.then(|| in_table(Area::Linpack, "LINPACK", Some(operations))),
-            kernel: None,
-            params: Params::Linpack(params),
-        };
+        let method = solver::method(params.engine, params.op, params.element);
+        let classic = self.stanza.classic.then(|| in_table(Area::Linpack, "LINPACK", Some(operations)));
+        let experiment = Experiment { classic, ..Experiment::new(linpack_id(&params, chosen), params, method) };
         Ok(Planned {
             exact_work: Some(operations).filter(|_| self.request.exact_workload && self.stanza.classic),
             setup_seconds,
             obstacle,
-            warnings: self.seats.oversubscribed.clone().into_iter().collect(),
-            ..Planned::new(experiment, self.seats.cpus.clone(), self.sampling(sample_seconds))
+            ..Planned::new(experiment, self.cpus.to_vec(), self.sampling(sample_seconds))
         })
     }
 
@@ -277,11 +254,11 @@ impl Row<'_> {
             nb: self.shape.nb,
             lda,
             align: self.shape.align.unwrap_or(USUAL_ALIGN),
-            threads: self.seats.threads,
+            threads: u32::try_from(self.cpus.len()).unwrap_or(u32::MAX),
             element,
             isa,
         };
-        params.nb = params.nb.or_else(|| solver::panel(&params, self.machine, &self.seats.cpus));
+        params.nb = params.nb.or_else(|| solver::panel(&params, self.machine, self.cpus));
         Ok(params)
     }
 
@@ -292,15 +269,11 @@ impl Row<'_> {
 
     /// The order that memory and time allow; in mixed precision that of fp64 if memory allows, so that both solve one system.
     fn order(&self) -> u64 {
-        let timed =
-            if self.means.op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { self.means.element };
-        let bounds = Bounds {
-            op: self.means.op,
-            element: self.means.element,
-            obtainable_bytes: obtainable_bytes(self.machine),
-            aim_seconds: self.stanza.aim_seconds,
-        };
-        bounds.order(self.rate(timed, &self.seats.cpus), self.rate(timed, &self.most.cpus))
+        let Means { op, element, .. } = *self.means;
+        let timed = if op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { element };
+        let (obtainable_bytes, aim_seconds) = (obtainable_bytes(self.machine), self.stanza.aim_seconds);
+        let bounds = Bounds { op, element, obtainable_bytes, aim_seconds };
+        bounds.order(self.rate(timed, self.cpus), self.rate(timed, self.most))
     }
 
     fn too_large(&self, params: &LinpackParams) -> Option<String> {
@@ -310,13 +283,9 @@ impl Row<'_> {
         let lda_of = |n: u64| if padded { solver::padded(params.element, n) } else { n + excess };
         let largest = || cost::largest_order(params.op, params.element, obtainable, lda_of);
         (bytes > obtainable).then(|| {
-            format!(
-                "N = {} needs {}, but only {} of memory is available; the largest N that fits is {}",
-                params.n,
-                format_size(bytes >> 20 << 20),
-                format_size(obtainable >> 20 << 20),
-                largest()
-            )
+            let [needed, available] = [bytes, obtainable].map(|bytes| format_size(bytes >> 20 << 20));
+            let needs = format!("N = {} needs {needed}, but only {available} of memory is available", params.n);
+            format!("{needs}; the largest N that fits is {}", largest())
         })
     }
 
@@ -324,8 +293,8 @@ impl Row<'_> {
         let longest = self.stanza.longest.filter(|_| !self.request.exact_workload && self.request.repeat.is_none())?;
         (seconds > longest).then(|| {
             format!(
-                "a solution is expected to take {seconds:.0} s, more than the limit of {longest:.0} s; use --exact-workload \
-                 to run it"
+                "a solution is expected to take {seconds:.0} s, more than the limit of {longest:.0} s; use \
+                 --exact-workload to run it"
             )
         })
     }

@@ -29,8 +29,7 @@ fn everything(_: &[u32]) -> Features {
 }
 
 fn params(row: &Planned) -> &LinpackParams {
-    let Params::Linpack(params) = &row.experiment.params else { panic!("{row:?}") };
-    params
+    row.experiment.linpack().unwrap_or_else(|| panic!("{row:?}"))
 }
 
 fn refused(choice: &LinpackChoice) -> String {

@@ -20,25 +20,21 @@ const MEMORY_LEVELS: Rule = Rule::new(
     "level stretches of the curve (stats::levels), named by the caches that the machine reports",
     "the points of the curve",
 );
-
 const LOAD_BENDS: Rule = Rule::new(
     "load_bends",
     "bound",
     "Memory latency climbs beyond {rate} of traffic ({share} of the peak): {latency} there, {most} at the peak.",
-    "the point of three or more farthest below the line from the least to the most traffic, by a tenth of \
-     both ranges at least",
+    "the point of three or more farthest below the line from the least to the most traffic, by a tenth of both ranges \
+     at least",
     "the points",
 );
-
 const TRANSLATION_COST: Rule = Rule::new(
     "translation_cost",
     "difference",
-    "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs \
-     {cost}.",
+    "A random access takes {small} with 4 KiB pages and {large} with 2 MiB pages: address translation costs {cost}.",
     "small pages take 5 % longer or more",
     "the two results",
 );
-
 const REMOTE_MEMORY: Rule = Rule::new(
     "remote_memory",
     "difference",
@@ -60,12 +56,9 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     table_slot,
     rules: &[MEMORY_LEVELS, LOAD_BENDS, TRANSLATION_COST, REMOTE_MEMORY],
     results: |quiet, _, machine| {
-        let curve = curves(quiet, machine).into_iter().next().filter(slows_down);
-        let mut found: Vec<Finding> = curve.and_then(|curve| levels_found(&curve)).into_iter().collect();
-        found.extend(translation(quiet));
-        found.extend(under_load(quiet));
-        found.extend(other_nodes(quiet));
-        found
+        let levels = curves(quiet, machine).first().filter(|curve| slows_down(curve)).and_then(levels_found);
+        let single = [levels, translation(quiet), under_load(quiet)];
+        single.into_iter().flatten().chain(other_nodes(quiet)).collect()
     },
     ..FindingRules::new(LABELS.title)
 };
@@ -100,7 +93,7 @@ fn table_slot(row: &Row) -> Option<TableSlot> {
     Some(match (params.pattern, params.block) {
         (MemoryPattern::Chase, _) => TableSlot { table: "Memory latency", workload, block: None, rate: None },
         (_, Some(block)) => TableSlot { table: "Memory throughput", workload, block: Some((block, size(block))), rate },
-        (MemoryPattern::Sequential, None) => {
+        (MemoryPattern::Sequential, _) => {
             TableSlot { table: "STREAM", workload: params.op.to_string(), block: None, rate }
         }
         _ => TableSlot { table: "Memory random access", workload, block: None, rate },
@@ -155,48 +148,41 @@ fn translation(rows: &[&Row]) -> Option<Finding> {
     TRANSLATION_COST.finding(&fields, &[huge, small])
 }
 
-/// A chase under load: the traffic of the other threads, and the latency meanwhile.
-struct Loaded<'a> {
-    row: &'a Row,
-    bytes_per_second: f64,
-    latency: Estimate,
-}
-
 fn under_load(rows: &[&Row]) -> Option<Finding> {
     let is_loaded = |row: &&Row| memory(row).is_some_and(|own| own.background.is_some() && own.nodes.is_none());
     let loaded = || rows.iter().copied().filter(is_loaded);
     // A curve has one thread count: the most.
     let most_threads = loaded().map(|row| row.params.threads()).max()?;
-    let mut points: Vec<Loaded<'_>> = loaded()
-        .filter(|row| row.params.threads() == most_threads)
-        .filter_map(|row| Some(Loaded { row, bytes_per_second: rate(row)?.median, latency: latency(row)? }))
-        .collect();
-    points.sort_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second));
-    let (first, last) = (points.first()?, points.last()?);
-    let climbs = points.len() > 2 && last.bytes_per_second > first.bytes_per_second;
-    (climbs && last.latency.against(first.latency)? == Against::More).then_some(())?;
-    let evidence: Vec<&Row> = points.iter().map(|point| point.row).collect();
-    let knee = knee(&points)?;
+    let own = loaded().filter(|row| row.params.threads() == most_threads);
+    let mut known: Vec<(&Row, Loaded)> =
+        own.filter_map(|row| Some((row, (rate(row)?.median, latency(row)?)))).collect();
+    known.sort_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+    let (evidence, points): (Vec<&Row>, Vec<Loaded>) = known.into_iter().unzip();
+    let ((least_rate, idle), (most_rate, most)) = (*points.first()?, *points.last()?);
+    let climbs = points.len() > 2 && most_rate > least_rate;
+    (climbs && most.against(idle)? == Against::More).then_some(())?;
+    let (rate, latency) = knee(&points)?;
     let fields = [
-        ("rate", bytes(knee.bytes_per_second)),
-        ("share", percent(knee.bytes_per_second / last.bytes_per_second)),
-        ("latency", time(knee.latency.median)),
-        ("most", time(last.latency.median)),
+        ("rate", bytes(rate)),
+        ("share", percent(rate / most_rate)),
+        ("latency", time(latency.median)),
+        ("most", time(most.median)),
     ];
     LOAD_BENDS.finding(&fields, &evidence)
 }
 
+/// A chase under load: the traffic of the other threads in bytes per second, and the latency meanwhile.
+type Loaded = (f64, Estimate);
+
 /// Where the curve bends: the point farthest below the line from the first point to the last, as a share of both ranges.
-fn knee<'a, 'b>(points: &'b [Loaded<'a>]) -> Option<&'b Loaded<'a>> {
+fn knee(points: &[Loaded]) -> Option<Loaded> {
     let (first, last) = (points.first()?, points.last()?);
-    let (wide, high) = (last.bytes_per_second - first.bytes_per_second, last.latency.median - first.latency.median);
-    let below = |point: &Loaded<'_>| {
-        (point.bytes_per_second - first.bytes_per_second) / wide - (point.latency.median - first.latency.median) / high
-    };
+    let (wide, high) = (last.0 - first.0, last.1.median - first.1.median);
+    let below = |point: &Loaded| (point.0 - first.0) / wide - (point.1.median - first.1.median) / high;
     let inner = points.get(1..points.len() - 1).filter(|_| wide > 0.0 && high > 0.0)?;
     let farthest = inner.iter().max_by(|a, b| below(a).total_cmp(&below(b)))?;
-    let climbs = last.latency.against(farthest.latency) == Some(Against::More);
-    (climbs && below(farthest) >= LEAST_BEND).then_some(farthest)
+    let climbs = last.1.against(farthest.1) == Some(Against::More);
+    (climbs && below(farthest) >= LEAST_BEND).then_some(*farthest)
 }
 
 fn other_nodes(rows: &[&Row]) -> Vec<Finding> {

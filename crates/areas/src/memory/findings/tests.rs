@@ -122,8 +122,8 @@ pub(crate) fn chases() -> Vec<Row> {
 fn what_translation_costs_is_reported_where_it_costs_something() {
     let rows = chases();
     let reported = text(&rows, &machine(32 * MIB), "translation_cost");
-    let expected = "A random access takes 130 ns with 4 KiB pages and 100 ns with 2 MiB pages: address translation costs \
-                    30.0 ns.";
+    let expected = "A random access takes 130 ns with 4 KiB pages and 100 ns with 2 MiB pages: address translation \
+                    costs 30.0 ns.";
     assert_eq!(reported, expected);
     let mut alike = rows;
     known(&mut alike[1].metrics[0].summary, 102e-9);

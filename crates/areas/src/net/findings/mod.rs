@@ -18,16 +18,14 @@ const LOOPBACK: Rule = Rule::new(
     "the fastest stream over loopback",
     "that result",
 );
-
 const LIMITED_BY_RECEIVER: Rule = Rule::new(
     "limited_by_receiver_cpu",
     "bound",
     "{what}, {rate}: the receiver's CPU is the limit ({share} of a core).",
-    "one connection, largest block, by the first of these four that holds: the receiving thread uses 90 % of a \
-     core or more",
+    "one connection, largest block, by the first of these four that holds: the receiving thread uses 90 % of a core or \
+     more",
     "that result",
 );
-
 const LIMITED_BY_SENDER: Rule = Rule::new(
     "limited_by_sender_cpu",
     "bound",
@@ -35,7 +33,6 @@ const LIMITED_BY_SENDER: Rule = Rule::new(
     "the sending thread uses 90 % of a core or more",
     "that result",
 );
-
 const LIMITED_BY_WINDOW: Rule = Rule::new(
     "limited_by_receiver_window",
     "bound",
@@ -43,7 +40,6 @@ const LIMITED_BY_WINDOW: Rule = Rule::new(
     "it was full for at least half of the time",
     "that result",
 );
-
 const LIMITED_BY_BUFFER: Rule = Rule::new(
     "limited_by_send_buffer",
     "bound",
@@ -51,7 +47,6 @@ const LIMITED_BY_BUFFER: Rule = Rule::new(
     "it was full for at least half of the time",
     "that result",
 );
-
 const LONG_QUEUES: Rule = Rule::new(
     "load_delays_long_queues",
     "bound",
@@ -75,10 +70,8 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     table_slot,
     rules: &[LOOPBACK, LIMITED_BY_RECEIVER, LIMITED_BY_SENDER, LIMITED_BY_WINDOW, LIMITED_BY_BUFFER, LONG_QUEUES],
     results: |quiet, _, _| {
-        let mut found: Vec<Finding> = loopback(quiet).into_iter().collect();
-        found.extend(limits(quiet));
-        found.extend(under_load(quiet));
-        found
+        let under_load = of_mode(quiet, NetMode::Load).filter(|row| !is_loopback(row)).filter_map(load);
+        loopback(quiet).into_iter().chain(limits(quiet)).chain(under_load).collect()
     },
     ..FindingRules::new(LABELS.title)
 };
@@ -106,15 +99,12 @@ fn describe(row: &Row) -> String {
         Some(Direction::Down) => " down",
         Some(Direction::Both) => " both ways",
     };
-    let how: String = [
+    let how = [
         (params.segmentation == Some(Segmentation::Gso), " with segmentation offload"),
         (params.zero_copy == Some(true), " with MSG_ZEROCOPY"),
         (params.wait == Some(Wait::Spinning), ", spinning"),
-    ]
-    .into_iter()
-    .filter(|(holds, _)| *holds)
-    .map(|(_, words)| words)
-    .collect();
+    ];
+    let how: String = how.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect();
     format!("{} {what} of {}{direction}{how}", protocol(params), size(params.block))
 }
 
@@ -199,10 +189,6 @@ fn busy(row: &Row, used: f64) -> Option<f64> {
     let seconds: f64 = metric.samples.iter().map(|sample| sample.seconds).sum();
     let threads = f64::from(row.params.threads());
     Some(used / (seconds * threads)).filter(|share| share.is_finite())
-}
-
-fn under_load(rows: &[&Row]) -> Vec<Finding> {
-    of_mode(rows, NetMode::Load).filter(|row| !is_loopback(row)).filter_map(load).collect()
 }
 
 fn load(row: &Row) -> Option<Finding> {
