@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_matches_nothing_suggests_the_nearest_that_does() {
+    fn filters_and_areas_narrow_the_plan_or_are_errors() {
         let with = |filter: &str| {
             let request = Request { filter: Some(filter.to_owned()), ..request("quick") };
             plan(&request, &machine_with_cpus(2)).unwrap_err().to_string()
@@ -249,10 +249,6 @@ mod tests {
             assert!(with(filter).contains(&format!("did you mean '{nearest}'?")), "{}", with(filter));
         }
         assert!(with("gpu/*").contains("--list"));
-    }
-
-    #[test]
-    fn filters_and_areas_narrow_the_plan_or_are_errors() {
         let with = |areas: &[Area], filter: Option<&str>| {
             let request = Request { areas: areas.to_vec(), filter: filter.map(Into::into), ..request("quick") };
             plan(&request, &machine_with_cpus(2)).map(|plan| plan.rows.len())

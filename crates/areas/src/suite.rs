@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_suite_is_located() {
+    fn what_makes_no_sense_in_a_suite_is_located() {
         let text = "name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
         let error = Suite::parse(text, "x.toml").unwrap_err().0;
         assert!(error.contains("line 4") && error.contains("'fp65'") || error.contains("fp65"), "{error}");
@@ -204,10 +204,6 @@ mod tests {
         let error = Suite::parse("name = ", "x.toml").unwrap_err().0;
         assert!(error.contains("line 1"), "{error}");
         assert!(Suite::parse("name = \"x\"\n", "x.toml").unwrap_err().0.contains("no benchmarks"));
-    }
-
-    #[test]
-    fn sampling_that_makes_no_sense_is_refused() {
         let stanza = "[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
         let lengths = ["sample = \"1ms\"", "warm_up = [\"2s\", \"1s\"]", "sample = \"x\""];
         for bad in ["samples = 0", "most = 5", "target = 2.0"].into_iter().chain(lengths) {

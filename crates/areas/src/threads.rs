@@ -127,10 +127,6 @@ mod tests {
         assert_eq!(first(Placement::Compact, 10), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(first(Placement::Scatter, 8), [0, 4, 2, 6, 1, 5, 3, 7], "one of each node, then the other groups");
         assert_eq!(first(Placement::Scatter, 16)[8..], [8, 12, 10, 14, 9, 13, 11, 15]);
-    }
-
-    #[test]
-    fn a_placement_matters_between_one_thread_and_all_cores() {
         let machine = machine_of_groups();
         let matters: Vec<u32> = (1..=16).filter(|threads| placement_matters(*threads, &machine)).collect();
         assert_eq!(matters, [2, 3, 4, 5, 6, 10, 11, 12, 13, 14], "seven of eight cores leave out the same one");

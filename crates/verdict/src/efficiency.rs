@@ -34,15 +34,9 @@ pub fn set_peaks(rules: &AreaRules, row: &mut Row, peaks: Vec<Peak>, machine: &M
     let uncertainty = clock_uncertainty(row);
     let headline = row.metrics.first_mut()?;
     headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
-    judge(rules, row, machine)
-}
-
-/// The same with limits that are set.
-pub(crate) fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warning> {
-    let metric = row.metrics.first_mut()?;
-    metric.efficiency = None;
+    headline.efficiency = None;
     let applies = (rules.limit.applies)(&row.params, &row.conditions.cpus, machine);
-    applies.then(|| set_efficiency(metric, &rules.limit)).flatten()
+    applies.then(|| set_efficiency(headline, &rules.limit)).flatten()
 }
 
 /// Sets the efficiency against the tightest limit that carries one.
@@ -123,14 +117,14 @@ mod tests {
 
     use super::*;
     use crate::samples::metric;
-    use crate::tests::metric_sample;
+    use crate::tests::sample;
 
     fn judged(peaks: &[(PeakKind, f64)], median: f64) -> (Option<Warning>, Option<Efficiency>) {
         judged_by(peaks, median, &LimitRules::DEFAULT)
     }
 
     fn judged_by(peaks: &[(PeakKind, f64)], median: f64, limit: &LimitRules) -> (Option<Warning>, Option<Efficiency>) {
-        let sample = metric_sample(median).sample;
+        let sample = sample(median);
         let mut metric = metric("throughput", Unit::FlopPerSecond, Better::Higher, vec![sample]).unwrap();
         let peak = |(kind, value): &(PeakKind, f64)| Peak {
             kind: *kind,
@@ -197,14 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn base_boost_and_platform_maximum_carry_no_efficiency() {
+    fn a_measured_ceiling_stands_in_and_other_clocks_carry_no_efficiency() {
         let peaks = [(PeakKind::Base, 100.0), (PeakKind::Boost, 200.0), (PeakKind::PlatformMaximum, 300.0)];
         let (warning, efficiency) = judged(&peaks, 40.0);
         assert_eq!((warning.unwrap().code, efficiency), (WarningCode::PeakUnknown.into(), None));
-    }
-
-    #[test]
-    fn a_measured_ceiling_stands_in_where_nothing_physical_is_there() {
         let of = |peaks: &[(PeakKind, f64)]| judged(peaks, 40.0).1.map(|efficiency| (efficiency.value, efficiency.of));
         assert_eq!(of(&[(PeakKind::MeasuredCeiling, 100.0)]), Some((0.4, PeakKind::MeasuredCeiling)));
         assert_eq!(of(&[(PeakKind::MeasuredCeiling, 50.0), (PeakKind::Link, 80.0)]), Some((0.5, PeakKind::Link)));

@@ -1,4 +1,4 @@
-//! From evidence to judgement. Pure: the same documents give the same judgement, so stored runs can be judged again.
+//! From evidence to judgement. Pure: the same evidence gives the same judgement.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -8,7 +8,6 @@ pub mod fleet;
 pub mod grouping;
 pub mod judge;
 pub mod live;
-mod process_run;
 pub mod rules;
 pub mod run;
 pub mod samples;

@@ -4,10 +4,26 @@ use model::document::{Conditions, Row};
 use model::experiment::{Area, Params};
 use model::machine::Machine;
 use model::plan::Planned;
+use model::surroundings::Change;
 use model::warning::Warning;
+use model::wire::Observations;
 
 use crate::findings::rules::FindingRules;
-use crate::process_run::ProcessRun;
+
+/// What one process run saw, and what happened on the machine meanwhile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProcessRun {
+    /// Its number, which its samples bear.
+    pub number: u32,
+    /// What its worker reports.
+    pub seen: Observations,
+    /// What the kernel counted all over the machine meanwhile.
+    pub surroundings: Change,
+    /// Samples that it gave.
+    pub samples: u32,
+    /// Whether it was made because others had disturbed an earlier one.
+    pub repeat: bool,
+}
 
 /// A part of the machine that limits benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +64,7 @@ pub struct JudgeRules {
     pub work_per_thread: bool,
     /// Adds the area's own conditions to those of these process runs, and corrects those that mean something else here.
     pub conditions: fn(&Planned, &[&ProcessRun], &mut Conditions),
-    /// Warnings of this area alone, of a result with metrics and conditions; stored ones have no process runs.
+    /// Warnings of this area alone, of a result with metrics and conditions.
     pub warnings: fn(&Row, &[ProcessRun]) -> Vec<Warning>,
     /// Sets the conditions that follow from the efficiency.
     pub losses: fn(&mut Row),

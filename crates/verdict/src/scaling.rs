@@ -60,10 +60,6 @@ mod tests {
         assert_eq!((four.threads_from, four.from.as_str()), (1, rows[1].id.as_str()));
         assert!((four.speed_up - 3.0).abs() < 1e-12 && (four.parallel_efficiency - 0.75).abs() < 1e-12);
         assert!((rows[2].scaling.as_ref().unwrap().parallel_efficiency - 0.95).abs() < 1e-12);
-    }
-
-    #[test]
-    fn what_was_not_measured_is_no_base() {
         let mut rows = [row(1, 10.0), row(2, 19.0), row(4, 30.0)];
         rows[0].confidence = None;
         set(&mut rows, AREAS);

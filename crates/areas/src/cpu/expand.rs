@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_operations_the_first_that_the_cpu_has_is_taken() {
+    fn the_first_operation_that_the_cpu_has_is_taken_and_the_fastest_is_classic() {
         let wanted = stanza(&[CpuOp::Matrix, CpuOp::Dot], Element::Int8, IsaChoice::Vector);
         let on = |features: &[Feature]| {
             let rows = rows_on(Features::having(features), &machine_with_cpus(1), vec![wanted.clone()]).unwrap();
@@ -236,10 +236,6 @@ mod tests {
         assert_eq!(on(Feature::ALL), ("cpu/matrix/int8/amx/t1".into(), Some("QP".into())));
         assert_eq!(on(AVX2), ("cpu/dot/int8/avx2/t1".into(), Some("QP".into())));
         assert_eq!(on(&[]), ("cpu/dot/int8/scalar/t1".into(), None), "a scalar loop is no vector row");
-    }
-
-    #[test]
-    fn only_the_fastest_kernel_of_a_type_answers_the_classic_table() {
         let all = stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::All);
         let rows = rows_on(Features::having(AVX2), &machine_with_cpus(1), vec![all]).unwrap();
         let labelled: Vec<_> = rows.iter().filter(|row| row.experiment.classic.is_some()).collect();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn many_series_are_one_sentence_that_names_the_exception() {
+    fn many_series_are_one_sentence_and_threads_beyond_the_cores_are_apart() {
         let mut rows = Vec::new();
         let factors = [1.99, 1.98, 1.40, 1.97];
         for (element, factor) in [Element::Fp64, Element::Fp32, Element::Int8, Element::Int16].into_iter().zip(factors)
@@ -157,10 +157,6 @@ mod tests {
         rows[5].conditions.clock_hz = Some(2.1e9);
         rows[4].conditions.clock_hz = Some(3e9);
         assert!(text(&rows, "scaling_many").ends_with("threads: the clock falls from 3.00 GHz to 2.10 GHz."));
-    }
-
-    #[test]
-    fn threads_beyond_the_cores_say_nothing_of_scaling() {
         let mut machine = machine_with_cpus(4);
         for place in &mut machine.cpu.topology {
             place.core = place.cpu / 2;

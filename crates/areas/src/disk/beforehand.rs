@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_guest_the_lowest_disk_is_the_hypervisors() {
+    fn what_is_below_a_guests_disk_or_a_loop_device_may_cache() {
         let lvm = [("dm-0", "mapper"), ("vda", "disk")];
         let text = said(&lvm, vec![software("dm-0"), virtio("vda")], Some("KVM")).unwrap();
         assert!(text.starts_with("vda is provided by KVM.") && !text.contains("dm-0"), "{text}");
@@ -241,10 +241,6 @@ mod tests {
         let text = said(&[("sda", "disk")], vec![unknown], Some("KVM")).unwrap();
         assert!(text.starts_with("sda is provided or passed through by KVM."), "{text}");
         assert!(said(&[], Vec::new(), Some("KVM")).unwrap().starts_with("The disk is provided or passed"));
-    }
-
-    #[test]
-    fn a_loop_device_is_a_file_that_the_page_cache_may_hold() {
         let chain = [("loop0", "loop"), ("nvme0n1", "disk")];
         let disks = || vec![software("loop0"), real("nvme0n1")];
         let text = said(&chain, disks(), None).unwrap();
@@ -284,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_less_than_a_physical_sector_are_reported() {
+    fn writes_of_less_than_the_largest_sector_on_the_way_are_reported() {
         let writes = |block| DiskParams { op: DiskOp::Write, block, ..disk_params(1) };
         let on_nvme = |params| of_sectors(&[("nvme0n1", "disk")], &[(real("nvme0n1"), 4096)], &params);
         let reported = on_nvme(writes(1024)).unwrap();
@@ -299,10 +295,6 @@ mod tests {
         assert_eq!(on_nvme(warm), None, "the page cache writes whole pages");
         assert_eq!(of_sectors(&[("sda", "disk")], &[(real("sda"), 512)], &writes(1024)), None);
         assert_eq!(of_sectors(&[("sda", "disk")], &[], &writes(1024)), None, "nothing is known of it");
-    }
-
-    #[test]
-    fn the_sector_that_counts_is_the_largest_on_the_way() {
         let writes = || DiskParams { op: DiskOp::Write, block: 1024, ..disk_params(1) };
         let text = |chain: &[(&str, &str)], disks: &[(Disk, u32)]| {
             of_sectors(chain, disks, &writes()).map_or_else(String::new, |warning| warning.text)

@@ -199,10 +199,6 @@ mod tests {
         assert_eq!((ring(DiskOp::Read, (1, 32)), ring(DiskOp::Write, (1, 32))), (4, 68));
         assert!(ring(DiskOp::Read, (1024, 1)) >= 1024 * 4, "a huge page for each thread, and one for its loop");
         assert_eq!(while_measuring(&row(DiskEngine::Null, DiskOp::Write, 4096, (1, 1))) / MIB, 66);
-    }
-
-    #[test]
-    fn first_passes_and_layouts_count_too() {
         let reread = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Reread, 4096, (threads, 1)));
         let read = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Read, 4096, (threads, 1)));
         assert_eq!([1, 8, 64].map(|threads| (reread(threads) - read(threads)) / MIB), [16, 16, 128]);

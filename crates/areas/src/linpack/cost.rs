@@ -138,7 +138,7 @@ mod tests {
     const LU: LinpackOp = LinpackOp::Lu;
 
     #[test]
-    fn the_largest_order_is_the_last_that_fits() {
+    fn orders_fit_memory_and_time_and_are_one_for_a_few_cores() {
         for bytes in [100 << 20, 1 << 30, 23 << 30_u64] {
             let n = largest_order(LU, Element::Fp64, bytes, |n| n);
             assert!(most_bytes(LU, Element::Fp64, n, n) <= bytes);
@@ -150,10 +150,6 @@ mod tests {
             assert_eq!(mixed, 20_000 * 20_000 * 12 / 20 * 21, "the matrix in fp64 and its factors in fp32, and 5 %");
         }
         assert!(most_bytes(LinpackOp::Gemm, Element::Fp64, u64::MAX / 2, u64::MAX / 2) == u64::MAX);
-    }
-
-    #[test]
-    fn an_order_of_our_own_fits_memory_and_time_and_is_one_for_a_few_cores() {
         let bounds = Bounds { op: LU, element: Element::Fp64, obtainable_bytes: Some(16 << 30), aim_seconds: 4.0 };
         assert_eq!(bounds.order(130e9, 130e9), 9_000, "2/3 729e9 are 486e9 of 520e9");
         assert_eq!(bounds.order(65e9, 130e9), 9_000, "twice as long");

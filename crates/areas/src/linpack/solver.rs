@@ -180,10 +180,6 @@ mod tests {
         assert!(
             !has(LinpackEngine::Own, LinpackOp::LuMixed, Element::Fp16) && refused_factors(Element::Fp16).is_some()
         );
-    }
-
-    #[test]
-    fn a_solver_that_is_not_built_in_is_refused_with_how_to_build_it() {
         let refusal = refused(LinpackEngine::Faer);
         assert_eq!(refusal.is_none(), cfg!(feature = "faer"));
         assert!(refusal.is_none_or(|sentence| sentence.contains("--features faer")));

@@ -121,9 +121,9 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         LATENCY_OVER_THREADS.medians(at_smallest_block(&of_blocks[1])),
         CHAINS.medians(curves(&rates, 2, by_chains)),
         Some(loaded(&times)),
-        matrix(CORES, &times),
-        matrix(NODE_BANDWIDTH, &rates),
-        matrix(NODE_LATENCY, &times),
+        matrix(CORES, MemoryPattern::Pair, &times),
+        matrix(NODE_BANDWIDTH, MemoryPattern::Sequential, &rates),
+        matrix(NODE_LATENCY, MemoryPattern::Chase, &times),
         samples("memory-samples", &headline),
     ];
     charts.into_iter().flatten().collect()
@@ -207,36 +207,10 @@ fn loaded(times: &[Measured<'_>]) -> Chart {
     Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body)
 }
 
-#[derive(Clone, Copy)]
-struct MatrixWords {
-    name: &'static str,
-    title: &'static str,
-    /// What it goes from and to, in its description.
-    ends: &'static str,
-    sides: [&'static str; 2],
-    pattern: MemoryPattern,
-}
-
-const CORES: MatrixWords = MatrixWords {
-    name: "memory-core-to-core",
-    title: "Which cores are close to each other?",
-    ends: "round trip of a cache line between two CPUs",
-    sides: ["from CPU", "to CPU"],
-    pattern: MemoryPattern::Pair,
-};
-const NODE_BANDWIDTH: MatrixWords = MatrixWords {
-    name: "memory-node-bandwidth",
-    title: "Which bandwidth does each node have to each node's memory?",
-    ends: "CPUs of one node, memory of another",
-    sides: ["CPUs of node", "memory of node"],
-    pattern: MemoryPattern::Sequential,
-};
-const NODE_LATENCY: MatrixWords = MatrixWords {
-    name: "memory-node-latency",
-    title: "How far is each node's memory?",
-    pattern: MemoryPattern::Chase,
-    ..NODE_BANDWIDTH
-};
+const CORES: [&str; 2] = ["memory-core-to-core", "Which cores are close to each other?"];
+const NODE_BANDWIDTH: [&str; 2] =
+    ["memory-node-bandwidth", "Which bandwidth does each node have to each node's memory?"];
+const NODE_LATENCY: [&str; 2] = ["memory-node-latency", "How far is each node's memory?"];
 
 /// The two ends of a result: `0-1`, `cpu0-cpu1`.
 fn ends(row: &Row) -> Option<(u32, u32)> {
@@ -246,8 +220,11 @@ fn ends(row: &Row) -> Option<(u32, u32)> {
 }
 
 /// The matrix of one operation; between cores each result holds in both directions.
-fn matrix(words: MatrixWords, all: &[Measured<'_>]) -> Option<Chart> {
-    let MatrixWords { name, title, ends: about, sides, pattern } = words;
+fn matrix([name, title]: [&'static str; 2], pattern: MemoryPattern, all: &[Measured<'_>]) -> Option<Chart> {
+    let (about, sides) = match pattern {
+        MemoryPattern::Pair => ("round trip of a cache line between two CPUs", ["from CPU", "to CPU"]),
+        _ => ("CPUs of one node, memory of another", ["CPUs of node", "memory of node"]),
+    };
     let op = |measured: &Measured<'_>| -> Option<MemoryOp> { params(measured.row).map(|params| params.op) };
     let own = only(all, |own, row| own.pattern == pattern && ends(row).is_some());
     let first = *own.first()?;

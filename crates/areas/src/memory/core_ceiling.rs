@@ -116,16 +116,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ceiling_of_one_core_is_its_misses_in_flight_over_the_idle_latency() {
+    fn the_ceiling_of_one_core_is_set_for_what_it_reads_from_memory_alone() {
         let rows = chases();
         let peak = core_ceiling(&rows).unwrap();
         assert!((peak.value - 1.22e8 * 64.0).abs() < 1.0 && peak.kind == PeakKind::MeasuredCeiling, "{peak:?}");
         assert_eq!(peak.formula, "12.2 lines in flight x 64 B / 100 ns");
         assert!(core_ceiling(&rows[..4]).is_none(), "too few chains");
-    }
-
-    #[test]
-    fn the_limit_of_one_core_is_set_for_what_it_reads_from_memory_alone() {
         let mut rows = chases();
         let with_level =
             |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);

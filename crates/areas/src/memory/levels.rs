@@ -145,10 +145,6 @@ mod tests {
             [Some("l1"), Some("l1"), Some("l2"), Some("l3")]
         );
         assert_eq!([at(64 * MIB), at(128 * MIB), at(1024 * MIB)], [None, Some("dram"), Some("dram")]);
-    }
-
-    #[test]
-    fn less_than_four_caches_are_never_memory() {
         let mut rows = curve_rows();
         let found = levels_of(&mut rows, &machine(260 * MIB));
         assert!(found.iter().all(|(_, level)| level.as_deref() != Some(DRAM)), "{found:?}");
@@ -158,17 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_curve_there_is_no_level() {
+    fn levels_need_a_curve_and_threads_have_caches_of_their_own() {
         let mut rows = curve_rows();
         rows.truncate(2);
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()));
         let mut rows = curve_rows();
         rows.iter_mut().for_each(|row| row.confidence = Some(Confidence::Low));
         assert!(levels_of(&mut rows, &machine(32 * MIB)).iter().all(|(_, level)| level.is_none()), "disturbed");
-    }
-
-    #[test]
-    fn several_threads_have_their_part_each_in_caches_of_their_own() {
         let mut rows = curve_rows();
         let mut shared = rows[0].clone();
         if let Params::Memory(params) = &mut shared.params {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_paired_with_each_other_and_with_themselves() {
+    fn nodes_are_paired_or_chosen_or_refused_with_those_there_are() {
         let across = stanza(|stanza| (stanza.nodes, stanza.threads) = (true, vec![Threads::All]));
         let mut machine = machine_of(4, 2, 2);
         let found = seats(&request(false), &machine, &across);
@@ -209,10 +209,6 @@ mod tests {
         let found = seats(&request(false), &machine, &across);
         assert_eq!(nodes_of(&found), ["0-1", "0-2", "1-1", "1-2"], "no CPU on node 2, no memory on node 0");
         assert_eq!(seats(&request(false), &machine_of(4, 2, 1), &across), [], "one node is no pair of them");
-    }
-
-    #[test]
-    fn chosen_nodes_are_taken_or_refused_with_those_there_are() {
         let pair = |threads, memory| NodePair { threads, memory };
         let with = |pairs: &[NodePair]| {
             stanza(|stanza| {
@@ -249,17 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn few_cpus_are_paired_each_with_each() {
+    fn few_cpus_are_paired_each_with_each_and_many_sampled() {
         let pair = stanza(|stanza| stanza.pattern = vec![MemoryPattern::Pair]);
         let found = seats(&request(false), &machine_with_cpus(3), &pair);
         assert_eq!(nodes_of(&found), ["cpu0-cpu1", "cpu0-cpu2", "cpu1-cpu2"]);
         assert_eq!(pairs(&machine_with_cpus(8)).len(), 28);
         let alone = seats(&request(false), &machine_with_cpus(1), &pair);
         assert!(alone.len() == 1 && alone[0].obstacle.as_ref().is_some_and(|reason| reason.contains("only one")));
-    }
-
-    #[test]
-    fn many_cpus_are_sampled_by_what_is_between_them() {
         let machine = machine_of(6, 3, 1);
         let inside = [(0, 1), (0, 2), (3, 4), (3, 5)];
         let other = [(3, 1), (3, 2), (0, 4), (0, 5)];

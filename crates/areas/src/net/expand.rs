@@ -318,10 +318,6 @@ mod tests {
         }
         let rows = planned(&NetChoice::default(), 4, &[2]).unwrap();
         assert_eq!((&rows[0].cpus[..], &rows[0].other_cpus[..]), (&[0, 1][..], &[2, 3][..]));
-    }
-
-    #[test]
-    fn the_streams_of_both_directions_share_their_cpus_and_the_probe_has_its_own() {
         let both = NetChoice { direction: vec![Direction::Both], ..of_mode(Protocol::Tcp, NetMode::Load) };
         assert_eq!(planned(&both, 8, &[2]).unwrap()[0].cpus, [0, 1, 2, 1, 2]);
         let both = NetChoice { direction: vec![Direction::Both], ..of_mode(Protocol::Tcp, NetMode::Stream) };

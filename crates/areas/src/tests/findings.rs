@@ -86,17 +86,13 @@ fn what_several_areas_need_is_said_once() {
 }
 
 #[test]
-fn a_table_has_its_fewest_threads_that_are_as_fast_as_any() {
+fn a_table_has_its_best_threads_and_its_highest_efficiency() {
     let rows = [classic(1, 100.0), classic(2, 190.0), classic(4, 191.0)];
     assert_eq!(texts(&rows, "table_best"), ["CPU, vector: the best rate needs 2 threads (DP fp64)."]);
     let grows = [classic(1, 100.0), classic(2, 190.0), classic(4, 300.0)];
     assert_eq!(texts(&grows, "table_best"), ["CPU, vector: the best rate needs 4 threads (DP fp64)."]);
     assert!(texts(&rows[..1], "table_best").is_empty(), "there is no choice");
     assert!(texts(&[row(1, 100.0), row(2, 190.0)], "table_best").is_empty(), "outside the classic tables");
-}
-
-#[test]
-fn a_table_has_its_highest_efficiency_and_where_it_occurs() {
     let of = |threads, share| with_efficiency(classic(threads, 100.0), PeakKind::Sustained, share);
     let rows = [of(1, 0.97), of(2, 0.99), of(4, 0.85)];
     let expected =
@@ -148,7 +144,7 @@ fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
 }
 
 #[test]
-fn of_each_tool_the_row_farthest_off_is_reported_with_the_reasons_that_fit() {
+fn of_each_tool_the_row_farthest_off_is_reported_and_those_that_agree() {
     let long = format!("{}.", "x".repeat(200));
     let rows = [compared(1, 1.1, ""), compared(2, 1.5, "it stops for output; its loop is scalar.")];
     let expected = "FP64 FMA (AVX2) on 2 threads: 1.50x the result of likwid-bench (150 GFLOP/s versus 100 GFLOP/s): \
@@ -157,10 +153,6 @@ fn of_each_tool_the_row_farthest_off_is_reported_with_the_reasons_that_fit() {
     let cut = texts(&[compared(2, 1.5, &format!("it stops for output; {long}"))], "reference_differs");
     assert!(cut[0].ends_with("100 GFLOP/s): it stops for output."), "{cut:?}");
     assert!(texts(&[compared(1, 1.03, "")], "reference_differs").is_empty());
-}
-
-#[test]
-fn a_tool_agrees_within_a_tenth() {
     let rows = [compared(1, 1.03, ""), compared(2, 0.98, ""), compared(4, 1.5, "")];
     let expected = "likwid-bench agrees within 3.0 % in 2 of the 3 results.";
     assert_eq!(texts(&rows, "reference_agrees"), [expected]);

@@ -129,10 +129,6 @@ fn a_load_is_not_taken_for_a_rate_that_has_not_settled() {
     let loaded = DiskParams { load_percent: Some(50), ..disk_params(32) };
     let loaded = codes(Area::Disk, Params::Disk(loaded), &runs);
     assert!(loaded.iter().all(|code| code != WarningCode::NotSteady.name()), "{loaded:?}");
-}
-
-#[test]
-fn what_is_said_of_the_warm_up_is_what_was_seen_of_it() {
     let text = |change| {
         let runs = all(|run| (run.seen.warm_up_change, run.seen.waiting) = (change, true));
         let found = judged(Area::Disk, Params::Disk(disk_params(32)), &runs);

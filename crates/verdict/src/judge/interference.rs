@@ -149,17 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_names_the_size_of_the_loss() {
+    fn a_warning_names_the_size_of_the_loss_to_others_alone() {
         let of = |conditions: Conditions, scale: Scale| warnings(&planned(), &conditions, &scale).remove(0);
         let quota = of(Conditions { throttled: Some(0.5), quota_cpus: Some(0.5), ..shared() }, Scale::default());
         assert!(quota.text.contains("0.5 CPUs") && quota.text.contains("50.0 %"), "{quota:?}");
         assert!(of(shared(), scale(0.0)).value.unwrap() > 0.45);
         let load = of(Conditions { other_load: Some(0.5), ..quiet() }, scale(1.0));
         assert!(load.text.contains("50.0 %") && load.confidence == model::warning::Confidence::Low, "{load:?}");
-    }
-
-    #[test]
-    fn threads_that_share_cpus_among_themselves_have_no_interference() {
         let mut planned = planned();
         planned.warnings = vec![Warning::new(WarningCode::Oversubscribed, 2.0, "x")];
         let many = Conditions { involuntary_switches: Some(10_000), ..shared() };

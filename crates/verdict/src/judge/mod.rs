@@ -16,23 +16,28 @@ mod samples;
 pub mod settings;
 mod steady;
 mod surroundings;
-mod values;
 
 use crate::rules::AreaRules;
 use surroundings::{Scale, TICK_SECONDS};
-use values::{mean, percentile};
 
-pub use crate::process_run::ProcessRun;
-pub(crate) use steady::is_of_rounds;
+pub use crate::rules::ProcessRun;
 pub use steady::set as set_steady;
 pub use surroundings::others_share;
-pub use values::median;
 
 pub(crate) const DISTURBED: &str = "disturbed";
 /// How far two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;
 /// A process run at this share of the highest clock ran at full clock. A choice.
 const FULL_CLOCK: f64 = 0.98;
+
+/// The median; `None` without a value.
+pub fn median(values: &[f64]) -> Option<f64> {
+    stats::Observations::new(values).ok().map(|values| values.median())
+}
+
+fn percentile(values: &[f64], percent: f64) -> Option<f64> {
+    stats::Observations::new(values).ok()?.percentile(percent)
+}
 
 /// The conditions of a result. `best` is the most operations per cycle that the same kernel has shown in any result.
 pub fn conditions(
@@ -179,58 +184,6 @@ pub fn warnings(rules: &AreaRules, planned: &Planned, row: &Row, runs: &[Process
     warnings
 }
 
-/// The warnings that follow from the samples and conditions alone, so that a stored result can be judged again.
-pub(crate) fn warnings_of_stored(rules: &AreaRules, row: &Row) -> Vec<Warning> {
-    let mut warnings = samples::clock(row);
-    warnings.extend(surroundings::warnings(&row.conditions));
-    warnings.extend((rules.judge.warnings)(row, &[]));
-    if let Some(headline) = row.metrics.first() {
-        let runs = row.conditions.launches.unwrap_or(0) as usize;
-        let others = row.warnings.iter().filter(|warning| warning.code != WarningCode::DisturbedBlocks);
-        warnings.extend(disturbed_runs(headline, &others.cloned().collect::<Vec<_>>(), runs));
-        if is_of_rounds(row) {
-            warnings.extend(steady::warning(row));
-        } else {
-            warnings.extend(samples::of_samples(headline));
-        }
-    }
-    warnings
-}
-
-/// The codes that [`warnings_of_stored`] decides; all others rest on what no document has.
-pub(crate) const RENEWED: &[WarningCode] = &[
-    WarningCode::ClockChainsDisagree,
-    WarningCode::ClockMoved,
-    WarningCode::Migrated,
-    WarningCode::Swapping,
-    WarningCode::RemotePages,
-    WarningCode::ThermalLimit,
-    WarningCode::PowerLimit,
-    WarningCode::OtherDiskTraffic,
-    WarningCode::OtherNetTraffic,
-    WarningCode::NotWritten,
-    WarningCode::NotDirect,
-    WarningCode::Cached,
-    WarningCode::NotCold,
-    WarningCode::NotWarm,
-    WarningCode::Compressed,
-    WarningCode::Amplified,
-    WarningCode::DepthNotReached,
-    WarningCode::LittlesLaw,
-    WarningCode::LoadNotKept,
-    WarningCode::CacheCliff,
-    WarningCode::Unsteady,
-    WarningCode::DeviceThrottled,
-    WarningCode::NoSteadyState,
-    WarningCode::DisturbedBlocks,
-    WarningCode::Drifting,
-    WarningCode::Bimodal,
-    WarningCode::SlowFirst,
-    WarningCode::Outliers,
-    WarningCode::Autocorrelated,
-    WarningCode::LaunchesDiffer,
-];
-
 /// The warning for samples from process runs with interference, unless a warning names its cause already.
 fn disturbed_runs(headline: &Metric, found: &[Warning], runs: usize) -> Option<Warning> {
     if found.iter().any(is_interference) {
@@ -257,7 +210,11 @@ pub fn disturbed(rules: &AreaRules, planned: &Planned, run: &ProcessRun, best: O
     run.seen.steal_seconds = run.seen.steal_seconds.map(|seconds| (seconds - TICK_SECONDS).max(0.0));
     let mut conditions = seen_by(rules, planned, &[&run]);
     let best = best.or(conditions.ops_per_cycle_p90).filter(|best| *best > 0.0);
-    conditions.lost_share = mean(&run.seen.ops_per_cycle).zip(best).map(|(ops, best)| (1.0 - ops / best).max(0.0));
+    conditions.lost_share = stats::Observations::new(&run.seen.ops_per_cycle)
+        .ok()
+        .map(|ops| ops.mean())
+        .zip(best)
+        .map(|(ops, best)| (1.0 - ops / best).max(0.0));
     let mut found = interference::warnings(planned, &conditions, &Scale::of(planned, &[&run]));
     found.extend(surroundings::warnings(&conditions));
     found.retain(is_interference);

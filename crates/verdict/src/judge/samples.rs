@@ -6,7 +6,7 @@ use model::sample::{Metric, MetricName, Sample};
 use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 
-use super::values::median;
+use super::median;
 use crate::samples::values_of;
 
 pub(super) fn clock(row: &Row) -> Vec<Warning> {
@@ -30,24 +30,16 @@ fn first_to_last_third(samples: &[Sample]) -> f64 {
     first.zip(last).map_or(0.0, |(first, last)| (last - first).abs() / first.max(last))
 }
 
-/// The warnings about the samples, without that of a wide interval.
-pub(super) fn of_samples(headline: &Metric) -> Vec<Warning> {
-    let summary = summary(headline);
-    summary.iter().flat_map(|found| &found.warnings).filter_map(|found| of_values(found, headline.better)).collect()
-}
-
-fn summary(headline: &Metric) -> Option<stats::Summary> {
-    let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
-    stats::summarise_grouped(&values_of(&headline.samples), &launches).ok()
-}
-
 /// The warnings about the samples; `target` is the relative half-width that their interval should have.
 pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
-    let half_width = summary(headline).and_then(|summary| summary.relative_half_width()).unwrap_or(0.0);
+    let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
+    let summary = stats::summarise_grouped(&values_of(&headline.samples), &launches).ok();
+    let half_width = summary.as_ref().and_then(stats::Summary::relative_half_width).unwrap_or(0.0);
     let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
         format!("The 95 % confidence interval is ±{}, the target ±{}.", percent(half_width), percent(target))
     });
-    of_samples(headline).into_iter().chain(wide).collect()
+    let found = summary.iter().flat_map(|summary| &summary.warnings);
+    found.filter_map(|found| of_values(found, headline.better)).chain(wide).collect()
 }
 
 /// A warning of `stats` as one of the document.

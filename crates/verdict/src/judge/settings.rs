@@ -7,7 +7,7 @@ use model::plan::Planned;
 use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::{Warning, WarningCode};
 
-use crate::process_run::ProcessRun;
+use crate::rules::ProcessRun;
 
 /// The settings that the last process run saw, with the worst priority of any.
 pub fn of(runs: &[&ProcessRun]) -> Settings {
@@ -92,14 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn a_free_machine_has_nothing_to_say() {
+    fn cpus_withheld_matter_to_rows_that_use_all_of_the_rest() {
         assert_eq!(of_cpu(&[0, 1, 2, 3], &free()), []);
         assert_eq!(of_cpu(&[0, 1, 2, 3], &Settings::default()), [], "nor one of which nothing is known");
         assert_eq!(of_cpu(&[0], &Settings { nice: Some(-5), ..free() }), []);
-    }
-
-    #[test]
-    fn cpus_withheld_matter_to_rows_that_use_all_of_the_rest() {
         let withheld = Settings { allowed_cpus: vec![2, 3], ..free() };
         assert_eq!(of_cpu(&[2, 3], &withheld), one("affinity", Confidence::Fair));
         assert_eq!(of_cpu(&[2], &withheld), []);
@@ -109,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_low_priority_is_named_and_an_idle_policy_is_worse() {
+    fn a_low_priority_is_named_and_a_slow_governor_is_a_remark() {
         assert_eq!(of_cpu(&[0], &Settings { nice: Some(10), ..free() }), one("low_priority", Confidence::Fair));
         assert_eq!(of_cpu(&[0], &Settings { nice: Some(IDLE_NICE), ..free() }), one("low_priority", Confidence::Low));
         let with = |nice| {
@@ -118,10 +114,6 @@ mod tests {
         };
         assert_eq!(of(&[&with(Some(10)), &with(Some(0))]).nice, Some(10));
         assert_eq!(of(&[]), Settings::default());
-    }
-
-    #[test]
-    fn a_slow_governor_is_a_remark() {
         let slow = Settings { governors: vec!["powersave".to_owned()], ..free() };
         assert_eq!(of_cpu(&[0], &slow), one("governor", Confidence::High));
     }

@@ -32,10 +32,6 @@ pub fn set(row: &mut Row) {
     }
 }
 
-pub(crate) fn is_of_rounds(row: &Row) -> bool {
-    row.method.starts_with("disk-steady/")
-}
-
 /// The warning for rounds that have no steady state, that left it, or that are too few to have one.
 pub(super) fn warning(row: &Row) -> Option<Warning> {
     let values = row.metrics.first().map(|metric| values_of(&metric.samples)).unwrap_or_default();
@@ -68,7 +64,7 @@ mod tests {
     use model::unit::{Better, Unit};
 
     use crate::samples::metric;
-    use crate::tests::{document, metric_sample};
+    use crate::tests::{document, sample};
 
     fn without(row: &Row) -> Conditions {
         Conditions { stop: row.conditions.stop, ..Conditions::default() }
@@ -76,7 +72,7 @@ mod tests {
 
     fn judged(values: &[f64], stop: Stop) -> (Row, Option<Warning>) {
         let metric = |name| {
-            let samples = values.iter().map(|value| metric_sample(*value).sample).collect();
+            let samples = values.iter().map(|value| sample(*value)).collect();
             metric(name, Unit::OpPerSecond, Better::Higher, samples).unwrap()
         };
         let mut row = document().experiments.remove(0);
@@ -106,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn no_steady_state_and_one_that_did_not_last_are_no_result() {
+    fn no_steady_state_one_that_did_not_last_and_too_few_rounds_are_no_result() {
         let falling: Vec<f64> = (0..25).map(|round| 1e5 * 0.9_f64.powi(round)).collect();
         let (row, warning) = judged(&falling, Stop::NotSteady);
         let disk = row.conditions.disk.unwrap();
@@ -119,10 +115,6 @@ mod tests {
         let warning = judged(&left, Stop::Planned).1.unwrap();
         assert!(warning.text.contains("left it in round 7") && warning.confidence == Confidence::Low, "{warning:?}");
         assert_eq!(judged(&left[..6], Stop::Planned).1, None);
-    }
-
-    #[test]
-    fn too_few_rounds_are_a_warning_and_worse_where_more_were_wanted() {
         for (stop, code, confidence) in
             [(Stop::Planned, "few_samples", Confidence::Fair), (Stop::Time, "no_steady_state", Confidence::Low)]
         {

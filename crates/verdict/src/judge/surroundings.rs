@@ -10,7 +10,7 @@ use model::plan::Planned;
 use model::surroundings::Change;
 use model::warning::{Warning, WarningCode};
 
-use crate::process_run::ProcessRun;
+use crate::rules::ProcessRun;
 
 /// A tick of /proc/stat.
 pub(super) const TICK_SECONDS: f64 = 0.01;
@@ -163,10 +163,6 @@ mod tests {
         assert!((load - (0.5 - 0.04) / 3.0).abs() < 1e-12, "{load}");
         assert_eq!(seen(&[launched(Change { other_load: None, ..quiet() })]).other_load, None);
         assert_eq!(seen(&[]), Conditions::default());
-    }
-
-    #[test]
-    fn what_the_kernel_does_for_rows_that_wait_is_no_load() {
         let kernel = Change { other_load: Some(0.5), ..quiet() };
         let waiting = Observations { waiting: true, ..Observations::default() };
         let launch = ProcessRun { seen: waiting, ..launched(kernel) };
@@ -190,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_heat_and_power_are_added_up() {
+    fn swap_heat_and_power_are_added_up_and_moved_threads_named() {
         let troubled = Change {
             swapped_bytes_per_second: Some(9000.0),
             thermal_events: Some(2),
@@ -207,10 +203,6 @@ mod tests {
         assert_eq!(codes(&found), ["swapping", "thermal_limit", "power_limit"]);
         assert!(codes(&seen(&[launched(calm)])).is_empty());
         assert_eq!(seen(&[launched(quiet())]).thermal_events, None, "a hypervisor hides it");
-    }
-
-    #[test]
-    fn moved_threads_and_remote_pages_are_named() {
         let found = |migrated, remote_pages| {
             codes(&Conditions { migrated_threads: Some(migrated), remote_pages, ..Conditions::default() })
         };

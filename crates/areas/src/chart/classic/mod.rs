@@ -16,20 +16,15 @@ pub use values::{Estimate, Line, Measured, Point, Series, ToolValue, highest, li
 use model::document::{Document, Row};
 use model::experiment::Area;
 
-type Parts = fn(&Document) -> Vec<ClassicPart>;
-
-/// The parts of each area, by the name that its tables have in a benchmark's `Classic`.
-const PARTS: &[(&str, Parts)] = &[
-    ("cpu", cpu::parts),
-    ("linpack", linpack::parts),
-    ("memory", memory::parts),
-    ("disk", disk::parts),
-    ("net", net::parts),
-];
-
 /// The tables and notes of an area in a run of the classic suite; none of other runs.
 pub fn parts(area: Area, document: &Document) -> Vec<ClassicPart> {
-    PARTS.iter().filter(|(name, _)| *name == area.name()).flat_map(|(_, parts)| parts(document)).collect()
+    match area {
+        Area::Cpu => cpu::parts(document),
+        Area::Linpack => linpack::parts(document),
+        Area::Memory => memory::parts(document),
+        Area::Disk => disk::parts(document),
+        Area::Net => net::parts(document),
+    }
 }
 
 /// Whether a benchmark is shown in a classic table and nowhere else.

@@ -64,7 +64,7 @@ fn a_stanza_comes_to_every_combination_with_the_fastest_engine() {
 }
 
 #[test]
-fn the_file_is_as_large_as_there_is_room_for() {
+fn files_are_as_large_as_all_of_them_have_room_for() {
     let with = |available_bytes, chosen| {
         let mut request = request(stanza(), DiskTarget { available_bytes, ..target() });
         request.choices.disk.size = if chosen { vec![GIB] } else { Vec::new() };
@@ -79,10 +79,6 @@ fn the_file_is_as_large_as_there_is_room_for() {
     assert!(error.contains("1.0 GiB does not fit into '/data'") && error.contains("2.0 GiB are free"), "{error}");
     let small = DiskTarget { total_bytes: 4 * GIB, available_bytes: 2 * GIB, ..target() };
     assert_eq!(params(&expanded(&request(stanza(), small)).unwrap()[0]).size, GIB, "5 % of 4 GiB are left alone");
-}
-
-#[test]
-fn rows_of_a_size_share_a_file_and_all_files_have_room_at_the_same_time() {
     let with = |available_bytes| {
         let mut request = request(stanza(), DiskTarget { available_bytes, ..target() });
         request.suite.disk.push(DiskChoice { size: vec![4 * GIB], pattern: vec![DiskPattern::Sequential], ..stanza() });
@@ -235,16 +231,12 @@ fn without_direct_io_only_rows_that_ask_for_it_are_skipped() {
 }
 
 #[test]
-fn loads_are_rows_of_their_own() {
+fn loads_and_rounds_until_a_drive_is_steady_are_rows_of_their_own() {
     let loaded = DiskChoice { load_percent: vec![25, 90], op: vec![DiskOp::Read], depth: vec![32], ..stanza() };
     let rows = expanded(&request(loaded, target())).unwrap();
     let seen: Vec<_> = rows.iter().map(|row| (row.experiment.method.as_str(), params(row).load_percent)).collect();
     assert_eq!(seen, [("disk-load/3", Some(25)), ("disk-load/3", Some(90))]);
     assert!(rows.iter().all(|row| row.obstacle.is_none()) && rows[0].experiment.id != rows[1].experiment.id);
-}
-
-#[test]
-fn rounds_until_a_drive_is_steady_are_one_launch_of_a_row_of_its_own() {
     let steady = Some(Steady { rounds: 25, round_seconds: 10.0 });
     let writes = DiskChoice { op: vec![DiskOp::Write], depth: vec![32], ..stanza() };
     let mut asked = request(DiskChoice { steady, ..writes.clone() }, target());
@@ -292,16 +284,12 @@ fn requests_that_make_no_sense_are_refused_in_a_sentence() {
 }
 
 #[test]
-fn samples_are_long_enough_for_large_requests() {
+fn large_requests_have_long_samples_and_need_large_files() {
     let blocks = vec![4096, 100 << 20];
     let rows = expanded(&request(DiskChoice { block: blocks, depth: vec![1], ..stanza() }, target())).unwrap();
     let seconds: Vec<f64> = rows[..2].iter().map(|row| row.sampling.sample_seconds).collect();
     let suite = Suite::embedded("quick").unwrap().sampling(Area::Disk).sample_seconds;
     assert!((seconds[0] - suite).abs() < 1e-9 && (seconds[1] - 2.097_152).abs() < 1e-9, "{seconds:?}");
-}
-
-#[test]
-fn a_file_that_had_to_be_smaller_skips_only_the_rows_it_is_too_small_for() {
     let large = DiskChoice { block: vec![4096, 4 << 20], op: vec![DiskOp::Read], ..stanza() };
     let little = DiskTarget { available_bytes: 2 * GIB + (100 << 20), ..target() };
     let rows = expanded(&request(large, little)).unwrap();

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_is_full_from_some_sample_on_is_found() {
+    fn a_cache_that_is_full_from_some_sample_on_is_found_and_noise_is_not() {
         let fell = [3.0e9, 2.9e9, 3.1e9, 3.0e9, 0.9e9, 1.0e9, 1.1e9, 1.0e9, 0.95e9];
         let found = of(&fell);
         assert!(
@@ -111,10 +111,6 @@ mod tests {
         assert_eq!(names(&little), [""; 0], "a tenth is not worth it");
         assert_eq!(cliff(&[3.0, 3.0, 1.0, 1.0, 1.0]), None, "two samples before are too few");
         assert_eq!((cliff(&[]), cliff(&[1.0; 12])), (None, None));
-    }
-
-    #[test]
-    fn noise_is_no_cliff() {
         let mut random = Random::new(7);
         let (rows, mut found) = (2000_u32, 0);
         for _ in 0..rows {

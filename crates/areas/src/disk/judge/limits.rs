@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_at_a_limit_of_the_control_group_is_the_limit_s() {
+    fn a_rate_at_a_limit_of_the_control_group_or_the_provider_is_the_limit_s() {
         let with = |limits: IoLimits, params: DiskParams| {
             let target = DiskTarget { limits, ..target() };
             held(plain(params), &target, &machine(false, false), &[])
@@ -375,10 +375,6 @@ mod tests {
         assert_eq!(codes(&with(reads(0.5e5), half)), ["capped_by_cgroup"]);
         let warm = DiskParams { cache: DiskCache::Warm, direct: false, ..disk_params(32) };
         assert_eq!(codes(&with(reads(1e5), warm)), [""; 0]);
-    }
-
-    #[test]
-    fn what_a_provider_sells_is_a_limit_and_what_one_s_own_disk_can_do_is_none() {
         let declared = ["disk.read_iops=1e5"];
         let of = |machine: &Machine, declared: &[&str]| {
             codes(&held(plain(disk_params(32)), &target(), machine, declared)).join(" ")

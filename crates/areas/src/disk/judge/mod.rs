@@ -221,10 +221,6 @@ pub(crate) mod tests {
         let warm = merged(DiskParams { cache: DiskCache::Warm, ..cold.clone() }, &launches).unwrap();
         assert_eq!(warm.cached_share_before, Some(0.0), "of a warm file what is missing counts");
         assert!(merged(cold, &[ProcessRun::default()]).is_none());
-    }
-
-    #[test]
-    fn heat_and_links_are_those_of_the_worst_launch() {
         let change = |celsius, share| Change {
             disk_heat: Some(DiskHeat { celsius, limit_celsius: 80.0 }),
             disk_link_share: Some(share),
@@ -263,7 +259,7 @@ pub(crate) mod tests {
 
     #[test]
     #[expect(clippy::float_cmp, reason = "exact values")]
-    fn bytes_of_others_are_beyond_ours_and_the_journals() {
+    fn bytes_of_others_are_beyond_ours_and_the_file_systems() {
         let share = |params: DiskParams, other_disk_bytes: u64| {
             let disk_bytes = Some(100 << 20);
             let change =
@@ -277,10 +273,6 @@ pub(crate) mod tests {
         assert_eq!(share(null, 51 << 20), None, "nothing is asked of a device");
         let journal = |seconds| journal_bytes(&Change { seconds, ..Change::default() }) / JOURNAL_BYTES;
         assert_eq!([0.2, 1.0, 2.5, f64::NAN].map(journal), [1, 1, 3, 0], "a longer process run allows more");
-    }
-
-    #[test]
-    fn what_a_file_system_writes_more_than_we_do_is_not_others() {
         let share = |written: u64, read: u64| {
             let change = Change {
                 seconds: 0.5,

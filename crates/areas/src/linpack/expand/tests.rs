@@ -164,10 +164,6 @@ fn instruction_sets_are_the_widest_the_named_or_refused() {
     // On a machine without any of the wide sets there is always a kernel.
     let plain = expand(&request(&sizes(&[100])), &machine_with_cpus(1), &none).unwrap();
     assert!(plain[0].obstacle.is_none());
-}
-
-#[test]
-fn what_a_solver_lacks_is_refused_with_what_it_has() {
     let integers = LinpackChoice { elements: vec![Element::Int8], op: vec![LinpackOp::Lu], ..sizes(&[100]) };
     let sentence = refused(&integers);
     assert!(sentence.contains("no lu of int8") && sentence.contains("lu of fp64"), "{sentence}");
@@ -221,7 +217,7 @@ fn factors_in_bf16_are_of_their_own_matrix_and_only_where_they_are_asked_for() {
 }
 
 #[test]
-fn a_machine_without_bf16_skips_a_suites_row_and_refuses_what_was_asked_for() {
+fn types_that_a_machine_lacks_are_skipped_in_a_suite_and_refused_on_request() {
     let others: Vec<Feature> = Feature::ALL.iter().copied().filter(|one| *one != Feature::Avx512Bf16).collect();
     let lacking = |_: &[u32]| Features::having(&others);
     for isa in [vec![], vec![IsaChoice::All], vec![IsaChoice::Named(Isa::Avx512Bf16)]] {
@@ -238,10 +234,6 @@ fn a_machine_without_bf16_skips_a_suites_row_and_refuses_what_was_asked_for() {
             assert!(obstacle.contains("lu_mixed of bf16 needs avx512_bf16: "), "{obstacle}");
         }
     }
-}
-
-#[test]
-fn factors_in_fp16_are_refused_with_the_reason() {
     let choice = LinpackChoice { elements: vec![Element::Fp16], op: vec![LinpackOp::LuMixed], ..sizes(&[2000]) };
     let of_the_command = suite(&choice).unwrap_err().0;
     let mut of_a_file = request(&LinpackChoice { op: vec![LinpackOp::LuMixed], ..sizes(&[2000]) });

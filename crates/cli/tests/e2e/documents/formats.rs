@@ -89,7 +89,7 @@ fn every_area_is_measured_by_any_user() {
 }
 
 #[test]
-fn documents_keep_the_contract_and_are_the_same_when_judged_again() {
+fn documents_keep_the_contract() {
     for (document, n) in [(&*RUN, 6), (&*MEMORY_RUN, 2)] {
         check(document);
         assert_eq!(document["run"]["complete"], true);
@@ -100,10 +100,6 @@ fn documents_keep_the_contract_and_are_the_same_when_judged_again() {
                 assert_eq!(metric["summary"]["ci95"].is_null(), n < 6, "{metric:#}");
             }
         }
-        let stored: model::document::Document = serde_json::from_value(document.clone()).unwrap();
-        let mut again = stored.clone();
-        verdict::run::judge_again(&mut again, areas::RULES);
-        assert_eq!(serde_json::to_value(&again).unwrap(), serde_json::to_value(&stored).unwrap());
     }
 }
 
