@@ -135,7 +135,6 @@ pub(crate) fn some_sampling<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     checked(deserializer).map(Some)
 }
 
-/// `chosen`, or `otherwise` if it is empty.
 pub(crate) fn or<T: Clone>(chosen: &[T], otherwise: &[T]) -> Vec<T> {
     if chosen.is_empty() { otherwise.to_vec() } else { chosen.to_vec() }
 }

@@ -33,7 +33,6 @@ pub fn method(experiment: &Experiment) -> Option<String> {
 const QUOTA_PERIOD_SECONDS: f64 = 0.1;
 /// The fewest periods in a sample under a quota.
 const QUOTA_PERIODS: f64 = 3.0;
-/// Share of a suite's time for laying out test files.
 const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
 /// The plan of a request on a machine; an error for an area or filter that matches nothing, or an impossible choice.

@@ -19,10 +19,9 @@ use crate::suite::Suite;
 
 /// The user's request.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Request {
-    /// The suite.
     pub suite: Suite,
-    /// Only these areas.
     pub areas: Vec<Area>,
     /// Only benchmarks whose id matches this glob.
     pub filter: Option<String>,
@@ -34,39 +33,31 @@ pub struct Request {
     pub exact_workload: bool,
     /// The most bytes to write to disks, if the user set a limit.
     pub write_budget: Option<u64>,
-    /// Seed of order, data and permutations.
     pub seed: u64,
-    /// The options of an area's own command.
     pub choices: Choices,
-    /// The features of this machine's cores.
     pub features: CoreFeatures,
     /// The directory to measure disks in, if known.
     pub disk: Option<DiskTarget>,
     /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
-    /// The reference tools to run as well.
     pub references: References,
 }
 
 /// The options of an area's own command; an empty list was not given.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the fields are the commands")]
 pub struct Choices {
-    /// `assay cpu`.
     pub cpu: CpuChoice,
-    /// `assay linpack`.
     pub linpack: LinpackChoice,
-    /// `assay memory`.
     pub memory: MemoryChoice,
-    /// `assay disk`.
     pub disk: DiskChoice,
-    /// `assay net`.
     pub net: NetChoice,
 }
 
 /// The reference tools of a request.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct References {
-    /// Their ids.
     pub tools: Vec<String>,
     /// Whether the suite asked for those that are installed; they then run only with benchmarks that it selects.
     pub of_suite: bool,
@@ -80,7 +71,6 @@ impl Default for References {
     }
 }
 
-/// What is known of one area.
 pub(crate) struct AreaEntry {
     /// The benchmarks of a request on a machine; an error if a choice of the user is not possible there.
     pub(crate) expand: fn(&Request, &Machine) -> Result<Vec<Planned>, PlanError>,

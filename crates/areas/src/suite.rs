@@ -16,7 +16,6 @@ use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
 
-/// The embedded suites: name and text.
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../suites/quick.toml")),
     ("standard", include_str!("../../../suites/standard.toml")),
@@ -28,8 +27,8 @@ const EMBEDDED: &[(&str, &str)] = &[
 /// A suite.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Suite {
-    /// Its name.
     pub name: String,
     /// Its purpose in one line.
     #[serde(default)]
@@ -50,24 +49,17 @@ pub struct Suite {
     #[serde(default, deserialize_with = "some_size")]
     pub write_budget: Option<u64>,
     /// Which benchmarks run installed reference tools alongside; `None` for none.
-    #[serde(default)]
     pub references: Option<SuiteReferences>,
-    /// How each area is sampled.
     #[serde(default, deserialize_with = "sampling_of_areas")]
     pub sampling: BTreeMap<Area, Sampling>,
-    /// Benchmarks of the area `cpu`.
     #[serde(default)]
     pub cpu: Vec<CpuChoice>,
-    /// Benchmarks of the area `linpack`.
     #[serde(default)]
     pub linpack: Vec<LinpackChoice>,
-    /// Benchmarks of the area `memory`.
     #[serde(default)]
     pub memory: Vec<MemoryChoice>,
-    /// Benchmarks of the area `disk`.
     #[serde(default)]
     pub disk: Vec<DiskChoice>,
-    /// Benchmarks of the area `net`.
     #[serde(default)]
     pub net: Vec<NetChoice>,
 }

@@ -27,33 +27,27 @@ pub struct ProcessRun {
 
 /// A part of the machine that limits benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Resource {
-    /// The cores and their clock.
     Cores,
-    /// The main memory.
     Memory,
-    /// A storage device.
     Disk,
-    /// A network interface.
     Network,
 }
 
 /// How the results of one area are judged.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct AreaRules {
-    /// The area.
     pub area: Area,
     /// The parts of the machine that its benchmarks depend on.
     pub uses: &'static [Resource],
-    /// Its conditions and warnings.
     pub judge: JudgeRules,
-    /// What its values are compared with.
     pub limit: LimitRules,
     /// How much its results differ from run to run [docs/evidence/trust.md: separate sessions].
     pub noise: Noise,
     /// Whether the rate of a benchmark may grow with its threads.
     pub scales: fn(&Params) -> bool,
-    /// Its findings.
     pub findings: FindingRules,
 }
 

@@ -39,7 +39,6 @@ pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) 
     })
 }
 
-/// The summary of the document from that of `stats`.
 fn summary(found: &stats::Summary, better: Better) -> Summary {
     Summary {
         n: u32::try_from(found.n).unwrap_or(u32::MAX),

@@ -18,13 +18,9 @@ use super::measured::{
 use crate::label::{Axis, Workload, block_words, stem_of, workload};
 use crate::memory::label::{params as memory, without_block};
 
-/// The most lines of a plot.
 const MOST_LINES: usize = 10;
-/// The most panels of a chart.
 const MOST_PANELS: usize = 9;
-/// The most results in a list.
 const MOST_LISTED: usize = 16;
-/// The most results with percentiles.
 const MOST_TAILS: usize = 8;
 pub(crate) const PEAK: &str = "theoretical peak";
 
@@ -128,13 +124,11 @@ fn curve_names(curves: &[Curve<'_>], places: Axis) -> Vec<String> {
     names(&curves.iter().map(Curve::first).collect::<Vec<_>>(), places)
 }
 
-/// A size on an axis of bytes, for the table.
 pub(crate) fn bytes_words(bytes: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a u64")]
     block_words(bytes as u64)
 }
 
-/// The names of workloads without their blocks.
 fn workload_names(rows: &[&Row], places: Axis) -> Vec<String> {
     let bare: Vec<Row> = rows.iter().map(|row| without_block(row)).collect();
     let named = rows.iter().zip(names(&bare.iter().collect::<Vec<_>>(), places));
@@ -149,7 +143,6 @@ pub(crate) fn is_of_curve(row: &Row) -> bool {
     memory(row).is_some_and(|params| memory_id_names_working_set(&row.id, params))
 }
 
-/// The block of a result; its workload and threads.
 fn by_block(row: &Row) -> Option<(String, f64)> {
     let Workload { key, block } = workload(row)?;
     Some((format!("{key} {}", row.params.threads()), block.filter(|block| *block > 0)? as f64))
@@ -179,7 +172,6 @@ fn at_one_block<'a>(all: &[Measured<'a>], is_better: impl Fn(&Curve<'a>, &Curve<
     chosen.collect()
 }
 
-/// The title of an axis of this unit.
 pub(crate) const fn axis_title(unit: Unit) -> &'static str {
     match unit {
         Unit::FlopPerSecond | Unit::OpPerSecond => "Operations per second",
@@ -278,7 +270,6 @@ pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart>
     Some(chart)
 }
 
-/// The percentiles of a histogram, ascending.
 const PERCENTILES: [&str; 6] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "slowest"];
 
 pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, all: &[Measured<'_>]) -> Chart {

@@ -23,7 +23,6 @@ pub struct Chart {
     pub body: Body,
 }
 
-/// The three kinds of charts.
 #[derive(Clone, Debug)]
 pub enum Body {
     Plot(Plot),
@@ -70,7 +69,6 @@ impl ChartAxis {
 pub enum Reading {
     /// Values from 0, or on a logarithmic scale where they differ much.
     Auto(Notation),
-    /// Values from 0.
     Linear(Notation),
     /// Values on a logarithmic scale, if all are above 0.
     Log(Notation),
@@ -82,7 +80,6 @@ pub enum Reading {
     Counts,
     /// Bytes, by powers of two.
     Sizes,
-    /// Plain numbers from 0.
     Numbers,
     /// Names in order; values are their indices.
     Steps(&'static [&'static str]),
@@ -116,7 +113,6 @@ pub struct Zone {
     pub name: String,
 }
 
-/// Points that belong together.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Its name in the key or next to its last point.

@@ -45,7 +45,6 @@ impl<'a> Measured<'a> {
         Notation::of(self.row.area, self.metric.unit)
     }
 
-    /// The 95 % interval of the median.
     pub(crate) fn interval(&self) -> Option<[f64; 2]> {
         self.metric.summary.ci95.filter(|ends| ends.iter().all(|end| is_drawable(*end)) && ends[0] <= ends[1])
     }
@@ -128,7 +127,6 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A mark of a value without an interval.
 pub(crate) fn dot(kind: usize, mark: Mark) -> DotMark {
     DotMark { kind, at: mark.value, interval: None, mark }
 }
@@ -142,14 +140,12 @@ pub(crate) fn value_columns(value: &str, unit: Option<Unit>) -> Vec<Column> {
     vec![based(value), based("Lower end"), based("Upper end"), Column::number("Samples")]
 }
 
-/// The columns of [`Measured::mark`].
 pub(crate) fn median_columns(unit: Option<Unit>) -> Vec<Column> {
     let mut columns = value_columns("Median", unit);
     columns.push(Column { heading: "Peak".to_owned(), ..columns[0].clone() });
     columns
 }
 
-/// The columns of [`Measured::share_point`].
 pub(crate) fn efficiency_columns() -> Vec<Column> {
     vec![Column::number("Of the peak"), Column::number("Samples")]
 }
@@ -161,7 +157,6 @@ pub(crate) struct Curve<'a> {
 }
 
 impl<'a> Curve<'a> {
-    /// The first result, which names the curve.
     pub(crate) fn first(&self) -> &'a Row {
         self.points[0].1.row
     }

@@ -15,11 +15,8 @@ use crate::label::threads;
 use crate::memory::charts::is_plain;
 use crate::memory::label::params as memory;
 
-/// Operations per byte at the left end.
 const LEAST: f64 = 0.02;
-/// Operations per byte that the right end has at least.
 const MOST: f64 = 100.0;
-/// The most roofs of arithmetic.
 const MOST_FLAT: usize = 6;
 
 const ABOUT: &str = "The highest rate of floating-point operations over the operations per byte, both on logarithmic axes: \

@@ -203,7 +203,7 @@ fn facts(kernel: &'static Kernel, features: Features) -> Loop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::command::suite;
+    use crate::cpu::suite;
     use crate::fields::Threads;
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};

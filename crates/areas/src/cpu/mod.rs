@@ -2,7 +2,6 @@
 
 pub(crate) mod charts;
 pub mod choice;
-mod command;
 mod expand;
 mod findings;
 pub mod label;
@@ -14,8 +13,7 @@ use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
-pub use choice::CpuChoice;
-pub use command::suite;
+pub use choice::{CpuChoice, suite};
 pub use expand::NOP;
 
 use crate::request::AreaEntry;

@@ -136,7 +136,6 @@ fn is_kernels_own(disk: &Disk) -> bool {
     disk.is_virtual == Some(true) && disk.transport.is_none() && disk.driver.is_none()
 }
 
-/// The warning that `io_uring` is not used, and why.
 fn stepped_down(target: &DiskTarget, engine: DiskEngine) -> Option<Warning> {
     let why = target.no_io_uring.as_ref()?;
     let used = if engine == DiskEngine::Libaio { "Native asynchronous I/O is" } else { "Blocking calls are" };

@@ -10,7 +10,6 @@ pub use super::room::PAGE_BYTES;
 use super::room::{files_of, rounded};
 use super::stretch;
 
-/// Bytes of a huge page.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// The largest arena of blocking calls in base pages.
 const MOST_BASE_PAGES_BYTES: u64 = 256 << 10;
@@ -22,13 +21,11 @@ pub const READ_BACK_BYTES: usize = 1 << 20;
 pub const LAYOUT_CHUNK_BYTES: u64 = 1 << 20;
 /// Writes of a layout in flight.
 pub const LAYOUT_DEPTH: u32 = 8;
-/// Chunks of the pool of a layout.
 const LAYOUT_POOL_CHUNKS: u64 = 64;
 /// The most files that are laid out at the same time, each with its own memory.
 pub const FILES_AT_ONCE: u32 = 8;
 /// The pool of data to write, over all lanes: more than any file system compresses at once (ZFS records have up to 16 MiB).
 const POOL_BYTES: usize = 64 << 20;
-/// The least pool of one thread, over its lanes.
 const LEAST_POOL_BYTES: usize = 2 << 20;
 /// Stack and allocator memory of a thread: 40 KiB on the build machine.
 const THREAD_BYTES: u64 = 64 << 10;

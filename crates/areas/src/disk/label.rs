@@ -69,7 +69,6 @@ fn say(_: &Row, common: &mut Common) {
     }
 }
 
-/// The most disks that are named; more are counted.
 const FEW: usize = 2;
 
 /// The parameters of a disk result of this version.
@@ -145,10 +144,9 @@ pub fn below(rows: &[&Row], disks: &[Disk]) -> Option<String> {
 /// The interface of requests: `io_uring`, `sync threads`.
 pub const fn engine_words(engine: DiskEngine) -> &'static str {
     match engine {
-        DiskEngine::IoUring => "io_uring",
-        DiskEngine::Libaio => "libaio",
         DiskEngine::Sync => "sync threads",
         DiskEngine::Null => "our own loop without a device",
+        other => other.name(),
     }
 }
 
@@ -156,8 +154,7 @@ pub const fn engine_words(engine: DiskEngine) -> &'static str {
 pub const fn cache_column(cache: DiskCache) -> &'static str {
     match cache {
         DiskCache::Bypassed => "past it",
-        DiskCache::Cold => "cold",
-        DiskCache::Warm => "warm",
+        other => other.name(),
     }
 }
 
@@ -170,10 +167,7 @@ pub fn other_words(params: &DiskParams) -> Option<String> {
 }
 
 const fn layout_words(layout: DiskLayout) -> &'static str {
-    match layout {
-        DiskLayout::Shared => "",
-        DiskLayout::PerThread => "a file per thread",
-    }
+    if matches!(layout, DiskLayout::PerThread) { "a file per thread" } else { "" }
 }
 
 /// Past the page cache, the usual case.

@@ -3,7 +3,6 @@
 mod beforehand;
 pub(crate) mod charts;
 pub mod choice;
-mod command;
 mod expand;
 pub mod familiar;
 pub mod feasible;
@@ -19,8 +18,7 @@ use model::experiment::{Area as Name, Params};
 use model::plan::Plan;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
-pub use choice::DiskChoice;
-pub use command::suite;
+pub use choice::{DiskChoice, suite};
 
 use crate::request::{AreaEntry, Request};
 use crate::suite::Suite;
@@ -57,6 +55,6 @@ pub fn impossible<'p>(plan: &'p Plan, request: &Request) -> Option<&'p str> {
 
 pub(crate) const AREA: AreaEntry = AreaEntry {
     expand: expand::expand,
-    method: |experiment| Some(expand::method_of(experiment.disk()?, &experiment.method).to_owned()),
+    method: |experiment| Some(expand::method_of(experiment.disk()?, &experiment.method)),
     labels: label::LABELS,
 };

@@ -15,7 +15,6 @@ use crate::threads::thread_counts;
 
 /// Bytes of a page of memory.
 pub const PAGE_BYTES: usize = 4096;
-/// The most that is left free of a file system, in bytes.
 const MOST_RESERVE_BYTES: u64 = 2 << 30;
 /// The most that is left free of a file system, as this part of it: fuller ones become slow, and other programs need room.
 const RESERVE_PART: u64 = 20;
@@ -25,7 +24,6 @@ const LEAST_FILE_BYTES: u64 = 64 << 20;
 pub(super) struct Ground<'a> {
     pub(super) target: Option<&'a DiskTarget>,
     halvings: u32,
-    /// Why nothing can be measured there.
     pub(super) obstacle: Option<String>,
 }
 
@@ -114,8 +112,5 @@ pub use model::number::size_rounded as rounded;
 
 /// The number of files for this many threads.
 pub fn files_of(layout: DiskLayout, threads: u32) -> u32 {
-    match layout {
-        DiskLayout::Shared => 1,
-        DiskLayout::PerThread => threads,
-    }
+    if layout == DiskLayout::PerThread { threads } else { 1 }
 }

@@ -73,17 +73,15 @@ impl Axis {
     pub fn position(self, row: &Row) -> u32 {
         match self {
             Self::Depth => depth(row).unwrap_or(1),
-            Self::Threads | Self::Streams | Self::Connections => row.params.threads(),
+            _ => row.params.threads(),
         }
     }
 
     /// A position in words: `2 threads`, `depth 32`.
     pub fn words(self, position: u32) -> String {
         match self {
-            Self::Threads => threads(position),
-            Self::Streams => counted(u64::from(position), "stream"),
-            Self::Connections => counted(u64::from(position), "connection"),
             Self::Depth => format!("depth {position}"),
+            _ => counted(u64::from(position), self.name().trim_end_matches('s')),
         }
     }
 

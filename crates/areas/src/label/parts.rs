@@ -7,8 +7,8 @@ use model::unit::format_size;
 
 /// The names of an area and its results, and what is shown of them.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Labels {
-    /// The title of the area.
     pub title: &'static str,
     /// The area inside a sentence.
     pub in_sentence: &'static str,
@@ -26,11 +26,8 @@ pub struct Labels {
     pub leading: &'static [fn(&Row) -> bool],
     /// The size of a result of one access, request or round trip at a time; the largest represents the area.
     pub single: fn(&Row) -> Option<u64>,
-    /// The option that declares a result's limit, if there is one.
     pub declaration: fn(&Row) -> Option<&'static str>,
-    /// The workload of a result; `None` if blocks are not compared.
     pub workload: fn(&Row) -> Option<Workload>,
-    /// Contents of its tables.
     pub table: TableRules,
 }
 

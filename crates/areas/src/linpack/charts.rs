@@ -34,7 +34,6 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     [Some(over_size(&all)), sides, samples("linpack-samples", &widest)].into_iter().flatten().collect()
 }
 
-/// The order of a result, and what it shares with those of other orders.
 fn by_size(row: &Row) -> Option<(String, f64)> {
     let params = params(row)?;
     let same = LinpackParams { n: 0, lda: 0, nb: None, ..params.clone() };

@@ -11,7 +11,6 @@ use super::choice::MOST_N;
 
 /// An order of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
-/// The step of orders of our own choice.
 const STEP: u64 = 1000;
 /// How much longer fewer threads may take before they get a smaller order: one system for up to four cores.
 const LONGER_WITH_FEWER: f64 = 4.0;
@@ -77,7 +76,6 @@ fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
     4.0 * vector_bytes as f64 / element_bytes(element).max(1) as f64
 }
 
-/// The expected rate on these CPUs in flop/s.
 pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Element, cpus: &[u32]) -> f64 {
     let cores = machine.cpu.one_per_core(cpus).len().max(1) as f64;
     let known = isa.and_then(|isa| {
@@ -106,7 +104,6 @@ pub(super) struct Bounds {
     pub(super) op: LinpackOp,
     pub(super) element: Element,
     pub(super) obtainable_bytes: Option<u64>,
-    /// The most seconds of a sample with the most threads.
     pub(super) aim_seconds: f64,
 }
 

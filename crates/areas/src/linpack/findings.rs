@@ -74,7 +74,6 @@ fn findings(quiet: &[&Row], machine: &Machine) -> Vec<Finding> {
     ladders.chain(core_types(&known, machine)).collect()
 }
 
-/// Whether a row is of our own solver in fp64.
 fn is_ours(one: &Known<'_>, op: LinpackOp) -> bool {
     one.params.engine == LinpackEngine::Own && one.params.op == op && one.params.element == Element::Fp64
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod charts;
 pub mod choice;
-mod command;
 mod cost;
 mod expand;
 mod findings;
@@ -13,8 +12,7 @@ pub mod solver;
 use model::experiment::Area as Name;
 use verdict::rules::{AreaRules, JudgeRules, Resource};
 
-pub use choice::LinpackChoice;
-pub use command::suite;
+pub use choice::{LinpackChoice, suite};
 
 use crate::request::AreaEntry;
 

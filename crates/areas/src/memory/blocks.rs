@@ -42,7 +42,6 @@ pub(super) fn has_blocks(params: &MemoryParams) -> bool {
     params.pattern == MemoryPattern::Random || params.pattern == MemoryPattern::Sequential && params.block.is_some()
 }
 
-/// Why the blocks of a benchmark of blocks are impossible.
 pub(super) fn unfit_blocks(params: &MemoryParams) -> Option<String> {
     obstacle(params).filter(|_| has_blocks(params))
 }

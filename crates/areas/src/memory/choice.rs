@@ -1,15 +1,17 @@
-//! The memory benchmarks that a suite or the user chooses.
+//! The memory benchmarks that a suite or the user chooses, and the suite of `assay memory`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use clap::Args;
+use model::experiment::Area;
 use model::isa::{MemoryOp, MemoryPattern, Pages, Placement};
-use model::plan::Sampling;
+use model::plan::{PlanError, Sampling};
 use model::unit::parse_size;
 use serde::Deserialize;
 
 use crate::fields::{IsaChoice, Threads, kept, one_or_more, or, size, sizes, some_sampling, some_size, widest};
+use crate::suite::Suite;
 
 /// Memory benchmarks, as options of `assay memory` or a `[[memory]]` block of a suite: every combination of the lists.
 /// An empty list is a parameter that does not apply.
@@ -89,11 +91,9 @@ pub struct MemoryChoice {
     pub sampling: Option<Sampling>,
     /// The workload label in the classic tables: `RWS`, `RWR`, `RR`, `WR` …
     #[arg(skip)]
-    #[serde(default)]
     pub classic: Option<String>,
     /// Bytes, or operations of a latency, of each benchmark over all threads.
     #[arg(skip)]
-    #[serde(default)]
     pub total: Option<f64>,
     /// Left out of `assay memory` unless an operation, pattern or block is chosen.
     #[arg(skip)]
@@ -164,7 +164,7 @@ impl MemoryChoice {
     }
 
     /// A block narrowed to these options; `None` if nothing is left.
-    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
+    fn narrowed(&self, block: &Self) -> Option<Self> {
         let (op, pattern) = (kept(&self.op, &block.op), kept(&self.pattern, &block.pattern));
         // Curves, loads, matrices of nodes and comparisons of vectors are more than one operation at one size.
         let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
@@ -203,4 +203,70 @@ fn huge_pages() -> Vec<Pages> {
 
 const fn yes() -> bool {
     true
+}
+
+const MEMORY: &str = include_str!("../../../../suites/memory.toml");
+
+/// The suite, narrowed to the choice; an error if no benchmark is left.
+pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
+    let suite = Suite::parse(MEMORY, "memory")?;
+    let memory: Vec<MemoryChoice> = suite.memory.iter().filter_map(|block| choice.narrowed(block)).collect();
+    if memory.is_empty() {
+        let streams: Vec<&str> = MemoryOp::STREAMS.iter().map(|op| op.name()).collect();
+        let blocks: Vec<&str> = MemoryOp::OF_BLOCKS.iter().map(|op| op.name()).collect();
+        return Err(PlanError(format!(
+            "there is no memory benchmark of that combination; known: --pattern sequential with --op {}; random with \
+             {} in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
+            streams.join(", "),
+            blocks.join(", ")
+        )));
+    }
+    Ok(Suite { name: Area::Memory.to_string(), memory, ..suite })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(choice: &MemoryChoice) -> Vec<MemoryChoice> {
+        suite(choice).unwrap().memory
+    }
+
+    #[test]
+    fn what_is_chosen_narrows_the_stanzas() {
+        let all = rows(&MemoryChoice::default());
+        assert!(all.iter().all(|stanza| !stanza.on_request));
+        let chase = rows(&MemoryChoice { pattern: vec![MemoryPattern::Chase], ..MemoryChoice::default() });
+        assert!(chase.len() > 2 && chase.iter().all(|stanza| stanza.pattern == [MemoryPattern::Chase]));
+        let scale = rows(&MemoryChoice { op: vec![MemoryOp::Scale], ..MemoryChoice::default() });
+        assert!(!scale.is_empty() && scale.iter().all(|stanza| stanza.op == [MemoryOp::Scale]));
+        let blocks = rows(&MemoryChoice { block: vec![1 << 20], ..MemoryChoice::default() });
+        assert!(!blocks.is_empty() && blocks.iter().all(|stanza| stanza.block == [1 << 20]));
+        let sized = rows(&MemoryChoice { working_sets: vec![1 << 20], ..MemoryChoice::default() });
+        assert!(sized.iter().all(|stanza| stanza.working_sets() == WorkingSets::Exactly(vec![1 << 20])));
+    }
+
+    #[test]
+    fn chosen_nodes_are_those_of_the_stanzas_about_nodes() {
+        let pair = "0-12".parse::<NodePair>().unwrap();
+        assert_eq!((pair, pair.to_string().as_str()), (NodePair { threads: 0, memory: 12 }, "0-12"));
+        for bad in ["", "0", "0-", "-1", "0-1-2", "a-b", "0--1"] {
+            assert!(bad.parse::<NodePair>().is_err(), "{bad}");
+        }
+        let of = |ops: &[MemoryOp]| {
+            rows(&MemoryChoice { node_pairs: vec![pair], op: ops.to_vec(), ..MemoryChoice::default() })
+        };
+        let all = of(&[]);
+        assert!(all.len() == 2 && all.iter().all(|stanza| stanza.nodes && stanza.node_pairs == [pair]), "{all:?}");
+        let read = of(&[MemoryOp::Read]);
+        assert!(read.len() == 1 && read[0].nodes && read[0].op == [MemoryOp::Read], "{read:?}");
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused_with_what_does() {
+        let choice =
+            MemoryChoice { pattern: vec![MemoryPattern::Chase], op: vec![MemoryOp::Triad], ..MemoryChoice::default() };
+        let error = suite(&choice).unwrap_err().0;
+        assert!(error.contains("triad_nt") && error.contains("chase with load"), "{error}");
+    }
 }

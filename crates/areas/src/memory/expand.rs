@@ -141,7 +141,6 @@ fn rows_of(
     }
 }
 
-/// A benchmark without its working set.
 struct One<'a> {
     request: &'a Request,
     machine: &'a Machine,

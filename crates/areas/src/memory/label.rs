@@ -59,21 +59,9 @@ fn say(row: &Row, common: &mut Common) {
     }
 }
 
-const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
-    const PAST: Option<&str> = Some("non-temporal");
+fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
     match op {
-        MemoryOp::Read => ("read", None, true),
-        MemoryOp::Write => ("write", None, true),
-        MemoryOp::WriteNt => ("write", PAST, true),
-        MemoryOp::Copy => ("copy", None, true),
-        MemoryOp::CopyNt => ("copy", PAST, true),
         MemoryOp::Update => ("update", Some("in place"), true),
-        MemoryOp::Scale => ("scale", None, true),
-        MemoryOp::ScaleNt => ("scale", PAST, true),
-        MemoryOp::Add => ("add", None, true),
-        MemoryOp::AddNt => ("add", PAST, true),
-        MemoryOp::Triad => ("triad", None, true),
-        MemoryOp::TriadNt => ("triad", PAST, true),
         MemoryOp::Mix31 => ("mix", Some("3 reads : 1 write"), true),
         MemoryOp::Mix21 => ("mix", Some("2 reads : 1 write"), true),
         MemoryOp::Mix11 => ("mix", Some("1 read : 1 write"), true),
@@ -83,6 +71,10 @@ const fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
         MemoryOp::Increment => ("increment", Some("single words"), false),
         MemoryOp::Load => ("latency", None, false),
         MemoryOp::Handoff => ("handoff", Some("round trip"), false),
+        other => match other.name().strip_suffix("_nt") {
+            Some(what) => (what, Some("non-temporal"), true),
+            None => (other.name(), None, true),
+        },
     }
 }
 
@@ -118,19 +110,15 @@ fn label(params: &MemoryParams, common: &Common, library: Option<&str>) -> Label
     how.extend(params.chains.filter(|chains| *chains > 1).map(|chains| counted(u64::from(chains), "chain")));
     let load_words = |load: Background| format!("{}, pausing {} ns", op_words(load.op), load.pause_ns);
     how.extend(params.background.map(|load| format!("while other threads {}", load_words(load))));
-    how.extend(params.placement.map(|placement| placement_words(placement).to_owned()));
+    how.extend(params.placement.map(|placement| match placement {
+        Placement::Compact => "one group of cores after the other".to_owned(),
+        Placement::Scatter => "groups of cores in turn".to_owned(),
+    }));
     how.extend(params.nodes.as_ref().map(|nodes| match params.pattern {
         MemoryPattern::Pair => nodes.replace("cpu", "CPU ").replace('-', " to "),
         _ => format!("nodes {nodes}"),
     }));
     Label { what: what.to_owned(), how: how.join(", "), detail: String::new() }
-}
-
-const fn placement_words(placement: Placement) -> &'static str {
-    match placement {
-        Placement::Compact => "one group of cores after the other",
-        Placement::Scatter => "groups of cores in turn",
-    }
 }
 
 #[cfg(test)]

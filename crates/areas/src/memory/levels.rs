@@ -19,7 +19,6 @@ const CACHES: [&str; 3] = ["l1", "l2", "l3"];
 /// A curve over working sets: results that differ in nothing else.
 #[derive(Debug)]
 pub(super) struct Curve<'a> {
-    /// By working set, the smallest first.
     pub(super) rows: Vec<&'a Row>,
     /// Its levels, the fastest first.
     pub(super) levels: Vec<Level>,
@@ -27,9 +26,7 @@ pub(super) struct Curve<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Level {
-    /// Its smallest working set, B.
     pub(super) first: u64,
-    /// Its largest, B.
     pub(super) last: u64,
     pub(super) value: f64,
     /// `l1`, `l2`, `l3` or `dram`; `None` if no cache of the machine fits.

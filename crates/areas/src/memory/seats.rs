@@ -15,12 +15,10 @@ pub(super) struct Seats {
     pub(super) cpus: Vec<u32>,
     pub(super) placement: Option<model::isa::Placement>,
     pub(super) nodes: Option<String>,
-    /// The warning if threads share CPUs.
     pub(super) oversubscribed: Option<Warning>,
     pub(super) obstacle: Option<String>,
 }
 
-/// The most CPUs of which all pairs are measured.
 const CPUS_IN_ALL_PAIRS: usize = 8;
 /// The most pairs of each kind beyond that: three kinds and one pair of siblings are at most 64 benchmarks.
 const PAIRS_OF_A_KIND: usize = 21;
@@ -148,7 +146,6 @@ fn each_with_each(cpus: &[u32]) -> Vec<(u32, u32)> {
     cpus.iter().enumerate().flat_map(with_later).collect()
 }
 
-/// At most [`PAIRS_OF_A_KIND`] of these, evenly spread.
 fn spread_out(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let count = pairs.len().min(PAIRS_OF_A_KIND);
     (0..count).map(|index| pairs[index * pairs.len() / count]).collect()

@@ -59,7 +59,6 @@ pub(super) struct Asked {
     pub(super) room: u64,
 }
 
-/// The working sets of a block, in bytes.
 pub(super) fn working_sets(
     request: &Request,
     machine: &Machine,

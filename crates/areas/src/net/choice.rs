@@ -1,13 +1,15 @@
-//! The network benchmarks that a suite or the user chooses.
+//! The network benchmarks that a suite or the user chooses, and the suite of `assay net`.
 
 use clap::Args;
+use model::experiment::Area;
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
-use model::plan::Sampling;
+use model::plan::{PlanError, Sampling};
 use model::unit::parse_size;
 use serde::Deserialize;
 
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
 use crate::fields::{Threads, kept, one_or_more, or, sizes, some_sampling, usual};
+use crate::suite::Suite;
 
 /// Network benchmarks, as options of `assay net` or a `[[net]]` block of a suite: every combination of the lists.
 /// A mode ignores parameters that it does not have.
@@ -56,11 +58,9 @@ pub struct NetChoice {
     pub sampling: Option<Sampling>,
     /// The workload label in the classic tables: `TCP`, `UDP`.
     #[arg(skip)]
-    #[serde(default)]
     pub classic: Option<String>,
     /// Bytes, or round trips of a latency, of each benchmark over all threads.
     #[arg(skip)]
-    #[serde(default)]
     pub total: Option<f64>,
     /// Left out of `assay net` unless its mode, or a parameter of that mode alone, is chosen.
     #[arg(skip)]
@@ -81,7 +81,6 @@ fn loss_goal() -> Vec<u32> {
 }
 
 impl NetChoice {
-    /// Whether nothing was chosen.
     pub(super) fn is_open(&self) -> bool {
         self.protocol.is_empty() && self.mode.is_empty() && self.block.is_empty() && self.options().next().is_none()
     }
@@ -106,7 +105,7 @@ impl NetChoice {
         self.mode.iter().map(|mode| Self { mode: vec![*mode], ..self.clone() }).collect()
     }
 
-    pub(super) fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
+    fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
         let left = blocks.iter().flat_map(Self::of_each_mode).filter_map(|block| self.left_of(&block));
         self.put_blocks(left.collect())
     }
@@ -156,8 +155,7 @@ impl NetChoice {
         filled.filter(|stanza| !stanza.block.is_empty()).collect()
     }
 
-    /// The error if nothing is left.
-    pub(super) fn refusal(&self) -> String {
+    fn refusal(&self) -> String {
         let chosen = self.options().map(|(option, has)| {
             let kinds =
                 NetMode::ALL.iter().flat_map(|mode| Protocol::ALL.iter().map(move |protocol| (*protocol, *mode)));
@@ -168,4 +166,17 @@ impl NetChoice {
         let chosen: String = chosen.collect();
         format!("there is no network benchmark of that combination; there are {}{chosen}", known_modes())
     }
+}
+
+const NET: &str = include_str!("../../../../suites/net.toml");
+
+/// The suite, narrowed to the choice; an error if no benchmark is left.
+pub fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
+    let suite = Suite::parse(NET, "net")?;
+    let net = choice.narrowed(&suite.net);
+    if net.is_empty() {
+        return Err(PlanError(choice.refusal()));
+    }
+    let time_budget = suite.time_budget.filter(|_| choice.is_open());
+    Ok(Suite { name: Area::Net.to_string(), net, time_budget, ..suite })
 }

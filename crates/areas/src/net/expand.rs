@@ -77,8 +77,7 @@ fn vary<T: Copy>(
     if usual.is_none() || values.is_empty() {
         return these;
     }
-    let with = |params: NetParams, value: T| {
-        let mut params = params;
+    let with = |mut params: NetParams, value: T| {
         put(&mut params, value);
         params
     };
@@ -158,7 +157,6 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
     }
 }
 
-/// The CPU of each flow's thread at the client.
 fn near_cpus(params: &NetParams, machine: &Machine) -> (Vec<u32>, Option<Warning>) {
     let probes = u32::from(params.mode == NetMode::Load);
     let (mut cpus, oversubscribed) = place(params.threads + probes, machine);
@@ -181,7 +179,6 @@ fn setup_seconds(params: &NetParams) -> f64 {
         }
 }
 
-/// The default bytes of a transfer, both ways.
 fn transfer_bytes(params: &NetParams) -> Option<f64> {
     (params.mode == NetMode::Transfer).then_some(match params.protocol {
         Protocol::Tcp => TCP_TRANSFER_BYTES,
@@ -237,7 +234,7 @@ fn opposite(cpus: &[u32], machine: &Machine) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::fields::Threads;
-    use crate::net::command::suite;
+    use crate::net::suite;
     use crate::plan::plan;
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};

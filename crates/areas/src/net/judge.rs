@@ -173,7 +173,6 @@ fn other_path(params: &NetParams, runs: &[ProcessRun]) -> Option<Warning> {
     is_other.then(|| Warning::new(WarningCode::OtherPath, missing, &seen))
 }
 
-/// The packets of a datagram.
 fn pieces(params: &NetParams, seen: &NetConditions) -> Option<u64> {
     let mtu = u64::from(seen.mtu?);
     let piece = mtu.checked_sub(20).filter(|piece| *piece >= 8)? / 8 * 8;

@@ -51,7 +51,6 @@ pub fn params(row: &Row) -> Option<&NetParams> {
     if let Params::Net(params) = &row.params { Some(params) } else { None }
 }
 
-/// Whether each connection carries a stream.
 fn is_stream(row: &Row) -> bool {
     params(row).is_some_and(|own| matches!(own.mode, NetMode::Stream | NetMode::NoDrop | NetMode::Blast))
 }
@@ -61,7 +60,6 @@ pub fn protocol(params: &NetParams) -> String {
     params.protocol.name().to_uppercase()
 }
 
-/// The loss goal of a no-drop rate.
 fn goal_words(per_million: u32) -> String {
     match per_million {
         0 => ", none lost".to_owned(),
@@ -100,7 +98,6 @@ fn label(params: &NetParams) -> Label {
     Label { what: protocol(params), how, detail: String::new() }
 }
 
-/// The first aspects, which all results of a run share.
 const ASPECTS_OF_A_RUN: usize = 1;
 
 /// Path, copies, segments, waiting.

@@ -2,7 +2,6 @@
 
 pub(crate) mod charts;
 pub mod choice;
-mod command;
 pub mod expand;
 mod findings;
 pub(crate) mod judge;
@@ -13,8 +12,7 @@ use model::experiment::{Area as Name, Params};
 use model::io::NetMode;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
-pub use choice::NetChoice;
-pub use command::suite;
+pub use choice::{NetChoice, suite};
 
 use crate::request::AreaEntry;
 

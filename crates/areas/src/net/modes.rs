@@ -12,7 +12,6 @@ pub const MOST_DATAGRAM_BYTES: u64 = 65_507;
 const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
 /// The smallest probe under load: its number.
 const LEAST_PROBE_BYTES: u64 = 8;
-/// The default loss goal in datagrams per million.
 pub(super) const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
 /// The parameters of a mode.
@@ -34,12 +33,11 @@ pub struct Traits {
 /// The parameters of a mode over a protocol, apart from block and threads; `None` if there is no such benchmark.
 pub fn traits(protocol: Protocol, mode: NetMode) -> Option<Traits> {
     let none = Traits::default();
+    let blast = Traits { direction: true, segmentation: true, ..none };
     match (mode, protocol) {
         (NetMode::Stream, Protocol::Tcp) => Some(Traits { direction: true, zero_copy: true, ..none }),
-        (NetMode::NoDrop, Protocol::Udp) => {
-            Some(Traits { direction: true, segmentation: true, loss_goal: true, ..none })
-        }
-        (NetMode::Blast, Protocol::Udp) => Some(Traits { direction: true, segmentation: true, ..none }),
+        (NetMode::NoDrop, Protocol::Udp) => Some(Traits { loss_goal: true, ..blast }),
+        (NetMode::Blast, Protocol::Udp) => Some(blast),
         (NetMode::Pingpong, _) => Some(Traits { wait: true, ..none }),
         (NetMode::Connect, Protocol::Tcp) => Some(none),
         (NetMode::Transfer, _) => Some(Traits { segmentation: protocol == Protocol::Udp, ..none }),
@@ -57,7 +55,6 @@ pub(super) fn known_modes() -> String {
     NetMode::ALL.iter().map(over).collect::<Vec<_>>().join(", ")
 }
 
-/// The possible bytes of a block.
 pub(super) fn block_range(protocol: Protocol, mode: NetMode) -> RangeInclusive<u64> {
     match (mode, protocol) {
         // One byte each way shows that the connection works.

@@ -141,7 +141,6 @@ fn files(base: &Document, new: &Document) -> Option<String> {
     Some(format!("The test files of the disk differ in size: {sizes}, {why}."))
 }
 
-/// `512 MiB`.
 fn in_words(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{bytes} B") } else { UnitScale::MEBIBYTES.fixed(bytes as f64, 0) }
 }

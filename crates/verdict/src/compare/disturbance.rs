@@ -14,7 +14,6 @@ const MOST_SHARE: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
-    /// `BASE` or `NEW`.
     pub(super) side: &'static str,
     pub(super) warning: &'a Warning,
     pub(super) change: f64,

@@ -24,7 +24,6 @@ pub(super) struct Known<'a> {
 const DIFFERS: f64 = 0.2;
 /// The clock explains a change of which it moved at least this part.
 const PART_OF_CHANGE: f64 = 1.0 / 3.0;
-/// How precisely a clock is known.
 const CLOCK_MOVES: f64 = 0.01;
 const PAIRS: &str = "pairs";
 /// The most units that advice asks for.
@@ -129,7 +128,6 @@ fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
 }
 
-/// Conditions that differ without a warning.
 fn facts(base: &Row, new: &Row) -> Option<String> {
     const FACTS: &[(&str, fn(&Conditions) -> Option<String>)] = &[
         ("quota of CPUs", |seen| seen.quota_cpus.map(|cpus| cpus.to_string())),

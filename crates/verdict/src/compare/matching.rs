@@ -30,10 +30,8 @@ const WORDS: &[(&str, &str)] = &[
     ("lda", "leading dimension"),
 ];
 
-/// Parameters that are bytes.
 const SIZES: &[&str] = &["working_set", "size", "block"];
 
-/// Checks that a run has a measured result; the error names the run.
 pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String> {
     if document.experiments.iter().any(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
         return Ok(());

@@ -13,7 +13,6 @@ use super::matching::{Pair, comparable};
 use crate::judge::median;
 use crate::samples::values_of;
 
-/// The least earlier runs for a spread.
 const RUNS_NEEDED: usize = 4;
 /// The most earlier runs: older ones may be from another state of the machine.
 const MOST_RUNS: usize = 20;
@@ -65,7 +64,6 @@ fn is_virtual(machine: &Machine) -> bool {
 }
 
 impl<'a> History<'a> {
-    /// Those of `runs` that serve.
     pub(super) fn new(base: &Document, new: &Document, runs: &'a [Document], rules: &'a [AreaRules]) -> Self {
         let mut runs: Vec<&Document> = runs.iter().filter(|run| serves_as_history(run, base, new)).collect();
         runs.sort_by_key(|run| Reverse(&run.run.started));

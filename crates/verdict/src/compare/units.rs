@@ -23,7 +23,6 @@ pub(super) enum Units {
 }
 
 impl Units {
-    /// The unit of variance of a pair.
     pub(super) fn of(pair: &Pair<'_>) -> Self {
         let metrics = [pair.base_metric, pair.new_metric];
         let sessions =
@@ -76,7 +75,6 @@ pub(crate) fn direction(ratio: f64, better: Better) -> Direction {
     if (ratio > 1.0) == (better == Better::Higher) { Direction::Better } else { Direction::Worse }
 }
 
-/// The verdict of `stats` in the document's words.
 pub(crate) const fn change(verdict: stats::ChangeVerdict) -> Change {
     match verdict {
         stats::ChangeVerdict::Changed => Change::Changed,

@@ -15,13 +15,10 @@ use super::rules::{DISTURBED, LIMIT_BINDS, REFERENCE_AGREES, REFERENCE_DIFFERS, 
 use super::words::{LONGEST, joined, results_of};
 use crate::rules::AreaRules;
 
-/// The least share of a limit at which it is reached.
 const BINDS: f64 = 0.9;
-/// The least low end of that share's span.
 const BINDS_LOW: f64 = 0.85;
 /// The least ratio of a tool's value and ours that differ.
 const DIFFERS: f64 = 1.05;
-/// The most causes that are listed; the remaining ones are summed up.
 const CAUSES: usize = 3;
 
 pub(super) fn findings(rows: &[&Row], area: &AreaRules) -> Vec<Finding> {

@@ -52,8 +52,8 @@ impl FindingRules {
 
 /// The place of a result in a classic table.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TableSlot {
-    /// The title of the table.
     pub table: &'static str,
     /// Results of one workload are compared.
     pub workload: String,
@@ -76,18 +76,16 @@ pub enum Group {
 
 /// A rule.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Rule {
     /// The code of its findings; stable.
     pub code: &'static str,
-    /// What it is about.
     pub group: Group,
     /// How sure it has to be: one of the words that `docs/reference/findings.md` explains.
     pub needs: &'static str,
     /// The sentence, its fields in braces.
     pub pattern: &'static str,
-    /// What is tested.
     pub tested: &'static str,
-    /// Which results are its evidence.
     pub evidence: &'static str,
 }
 

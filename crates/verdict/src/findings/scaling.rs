@@ -10,13 +10,10 @@ use super::estimate::{Against, Estimate, rate};
 use super::rules::{SCALING_LIMITED, SCALING_MANY, SCALING_NONE};
 use crate::rules::AreaRules;
 
-/// The least share of the ideal that is linear scaling.
 const SCALES: f64 = 0.95;
 /// Below this share of the ideal, something other than the cores is the limit.
 const LIMITED: f64 = 0.8;
-/// The most series that get a sentence each.
 const FEW: usize = 3;
-/// A clock that falls below this share is a reason.
 const CLOCK_FALLS: f64 = 0.97;
 
 struct Step<'a> {

@@ -54,18 +54,12 @@ const RULES: &[Rule] = &[
         let quota = case.own.of(Seen::Quota).map_or(String::new(), |quota| format!(" (quota of {quota:.2} CPUs)"));
         Some(format!("its control group was throttled for {} of the time{quota}", percent(stopped)))
     }),
-    rule("other_load", ALL, |case| {
-        Some(format!("other processes used {} of its CPU time", percent(more(case, Seen::OtherLoad)?)))
-    }),
-    rule("stolen_time", ALL, |case| {
-        Some(format!("its hypervisor stole {} of its CPU time", percent(more(case, Seen::Steal)?)))
-    }),
+    rule("other_load", ALL, |case| share(case, Seen::OtherLoad, "other processes used {} of its CPU time")),
+    rule("stolen_time", ALL, |case| share(case, Seen::Steal, "its hypervisor stole {} of its CPU time")),
     rule("throttled_heat", CORES, |case| {
-        Some(format!("its processor reached its temperature limit {} times", more_often(case, Seen::Thermal)?))
+        times(case, Seen::Thermal, "its processor reached its temperature limit {} times")
     }),
-    rule("throttled_power", CORES, |case| {
-        Some(format!("its processor reached its power limit {} times", more_often(case, Seen::Power)?))
-    }),
+    rule("throttled_power", CORES, |case| times(case, Seen::Power, "its processor reached its power limit {} times")),
     rule("clock_low", CORES, |case| {
         let (own, usual) = (case.own.of(Seen::Clock)?, case.usual(Seen::Clock)?);
         let share = own / usual;
@@ -73,9 +67,7 @@ const RULES: &[Rule] = &[
         let (own, usual) = (clock(own), clock(usual));
         explains.then(|| format!("its clock is {own} where {usual} is usual; its work per cycle is not lower"))
     }),
-    rule("swapping", ALL, |case| {
-        Some(format!("its swap traffic was {} bytes per second", more_often(case, Seen::Swapped)?))
-    }),
+    rule("swapping", ALL, |case| times(case, Seen::Swapped, "its swap traffic was {} bytes per second")),
     rule("fewer_channels", MEMORY, |case| less(case, "memory_channels", "memory channels in use")),
     rule("fewer_modules", MEMORY, |case| less(case, "memory_modules", "memory modules found")),
     rule("less_memory", MEMORY, |case| less(case, "memory", "of memory")),
@@ -85,12 +77,8 @@ const RULES: &[Rule] = &[
         (own < usual - MORE)
             .then(|| format!("it got {} of its huge pages where {} are usual", percent(own), percent(usual)))
     }),
-    rule("remote_pages", MEMORY, |case| {
-        Some(format!("{} of its pages were on another NUMA node", percent(more(case, Seen::RemotePages)?)))
-    }),
-    rule("cpus_withheld", CORES, |case| {
-        Some(format!("{} of its CPUs may not be used", percent(more(case, Seen::CpusWithheld)?)))
-    }),
+    rule("remote_pages", MEMORY, |case| share(case, Seen::RemotePages, "{} of its pages were on another NUMA node")),
+    rule("cpus_withheld", CORES, |case| share(case, Seen::CpusWithheld, "{} of its CPUs may not be used")),
     rule("fewer_cores", CORES, |case| less(case, "cores", "cores")),
     rule("disk_hot", DISK, |case| {
         let hot =
@@ -102,13 +90,12 @@ const RULES: &[Rule] = &[
         Some(format!("the link of its disk fell to {} of its rate", percent(share)))
     }),
     rule("other_disk_load", DISK, |case| {
-        Some(format!("other processes caused {} of the traffic of its disk", percent(more(case, Seen::DiskOthers)?)))
+        share(case, Seen::DiskOthers, "other processes caused {} of the traffic of its disk")
     }),
     rule("other_disk", DISK, |case| differs(case, "disk_models", "disk")),
     rule("disk_link_speed", DISK, |case| differs(case, "disk_links", "link of the disk")),
     rule("other_net_load", NETWORK, |case| {
-        let share = percent(more(case, Seen::NetOthers)?);
-        Some(format!("other processes caused {share} of the traffic of its interface"))
+        share(case, Seen::NetOthers, "other processes caused {} of the traffic of its interface")
     }),
     rule("link_speed", NETWORK, |case| differs(case, "link_speed", "network link")),
     rule("adapter_bus", NETWORK, |case| differs(case, "adapter_bus", "bus of the network adapter")),
@@ -145,9 +132,13 @@ fn more(case: &Case, seen: Seen) -> Option<f64> {
     (own > case.usual(seen).unwrap_or(0.0) + MORE).then_some(own)
 }
 
-fn more_often(case: &Case, seen: Seen) -> Option<String> {
+fn share(case: &Case, seen: Seen, words: &str) -> Option<String> {
+    Some(words.replace("{}", &percent(more(case, seen)?)))
+}
+
+fn times(case: &Case, seen: Seen, words: &str) -> Option<String> {
     let own = case.own.of(seen)?;
-    (own > 2.0 * case.usual(seen).unwrap_or(0.0)).then(|| format!("{own:.0}"))
+    (own > 2.0 * case.usual(seen).unwrap_or(0.0)).then(|| words.replace("{}", &format!("{own:.0}")))
 }
 
 fn less(case: &Case, fact: &str, what: &str) -> Option<String> {
@@ -161,6 +152,7 @@ fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
     (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
 }
 
-pub(super) fn codes() -> Vec<&'static str> {
+/// The codes of all causes, for tests.
+pub fn codes() -> Vec<&'static str> {
     RULES.iter().map(|rule| rule.code).collect()
 }

@@ -13,7 +13,6 @@ pub(super) struct Facts {
     /// Facts that make nodes equal, by the names of [`HARDWARE`]; see `groups`.
     pub(super) hardware: Words,
     pub(super) words: Words,
-    /// Main memory, B.
     pub(super) memory_bytes: Option<u64>,
 }
 

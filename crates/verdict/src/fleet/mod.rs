@@ -14,6 +14,8 @@ use model::cluster::{ClusterDocument, ClusterInfo, FleetNode, Group, NodeState, 
 use model::document::Program;
 
 use crate::rules::AreaRules;
+#[doc(hidden)]
+pub use causes::codes as cause_codes;
 use facts::Facts;
 use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
@@ -160,10 +162,4 @@ fn why(state: NodeState, node: &NodeResults) -> Option<String> {
         NodeState::Waiting if node.tasks() == 0 => Some("it has no tasks".to_owned()),
         NodeState::Waiting => Some(format!("{} of {} tasks wait for a worker", node.waiting, node.tasks())),
     }
-}
-
-/// Codes of all causes, for tests.
-#[doc(hidden)]
-pub fn cause_codes() -> Vec<&'static str> {
-    causes::codes()
 }

@@ -70,7 +70,6 @@ fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
     by_key(nodes, other).into_iter().map(sentence).collect()
 }
 
-/// Tasks without a result, by their reasons.
 fn without(nodes: &[&NodeResults]) -> Vec<Problem> {
     let sentence = |((task, reason), nodes): (&(String, String), Vec<String>)| {
         problem("task_failed", format!("'{task}' has no result on {}: {reason}", count(nodes.len())), nodes)

@@ -37,9 +37,7 @@ struct Row {
 struct RowParameters {
     #[serde(default, rename = "type")]
     element: Option<String>,
-    #[serde(default)]
     op: Option<String>,
-    #[serde(default)]
     threads: Option<u32>,
 }
 
@@ -82,7 +80,6 @@ impl Catalogue {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// Its index in the [`Catalogue`].
     pub(super) metric: usize,
     pub(super) value: f64,
     pub(super) efficiency: Option<f64>,

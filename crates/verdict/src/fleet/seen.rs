@@ -22,42 +22,36 @@ pub(super) enum Seen {
     NetOthers,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Counts {
-    Median,
-    Most,
-    Least,
-}
-
 struct Column {
     seen: Seen,
-    counts: Counts,
+    /// Which of many results counts.
+    counts: fn(&Observations) -> f64,
     read: fn(&Conditions) -> Option<f64>,
 }
 
-const fn column(seen: Seen, counts: Counts, read: fn(&Conditions) -> Option<f64>) -> Column {
+const fn column(seen: Seen, counts: fn(&Observations) -> f64, read: fn(&Conditions) -> Option<f64>) -> Column {
     Column { seen, counts, read }
 }
 
 const COLUMNS: [Column; 15] = [
-    column(Seen::Clock, Counts::Median, |seen| seen.clock_hz),
-    column(Seen::Throttled, Counts::Most, |seen| seen.throttled),
-    column(Seen::Quota, Counts::Least, |seen| seen.quota_cpus),
-    column(Seen::Steal, Counts::Median, |seen| seen.steal),
-    column(Seen::OtherLoad, Counts::Median, |seen| seen.other_load),
-    column(Seen::Swapped, Counts::Most, |seen| seen.swapped_bytes_per_second),
-    column(Seen::Thermal, Counts::Most, |seen| seen.thermal_events.map(|count| count as f64)),
-    column(Seen::Power, Counts::Most, |seen| seen.power_events.map(|count| count as f64)),
-    column(Seen::HugePages, Counts::Least, |seen| seen.pages_obtained),
-    column(Seen::RemotePages, Counts::Most, |seen| seen.remote_pages),
-    column(Seen::CpusWithheld, Counts::Most, |seen| seen.cpus_withheld),
-    column(Seen::DiskHeadroom, Counts::Least, |seen| {
+    column(Seen::Clock, Observations::median, |seen| seen.clock_hz),
+    column(Seen::Throttled, Observations::max, |seen| seen.throttled),
+    column(Seen::Quota, Observations::min, |seen| seen.quota_cpus),
+    column(Seen::Steal, Observations::median, |seen| seen.steal),
+    column(Seen::OtherLoad, Observations::median, |seen| seen.other_load),
+    column(Seen::Swapped, Observations::max, |seen| seen.swapped_bytes_per_second),
+    column(Seen::Thermal, Observations::max, |seen| seen.thermal_events.map(|count| count as f64)),
+    column(Seen::Power, Observations::max, |seen| seen.power_events.map(|count| count as f64)),
+    column(Seen::HugePages, Observations::min, |seen| seen.pages_obtained),
+    column(Seen::RemotePages, Observations::max, |seen| seen.remote_pages),
+    column(Seen::CpusWithheld, Observations::max, |seen| seen.cpus_withheld),
+    column(Seen::DiskHeadroom, Observations::min, |seen| {
         let disk = seen.disk.as_ref()?;
         Some(disk.device_limit_celsius? - disk.device_celsius?)
     }),
-    column(Seen::DiskLink, Counts::Least, |seen| seen.disk.as_ref()?.link_share),
-    column(Seen::DiskOthers, Counts::Median, |seen| seen.disk.as_ref()?.other_share),
-    column(Seen::NetOthers, Counts::Median, |seen| seen.net.as_ref()?.other_share),
+    column(Seen::DiskLink, Observations::min, |seen| seen.disk.as_ref()?.link_share),
+    column(Seen::DiskOthers, Observations::median, |seen| seen.disk.as_ref()?.other_share),
+    column(Seen::NetOthers, Observations::median, |seen| seen.net.as_ref()?.other_share),
 ];
 
 #[derive(Clone, Debug, Default)]
@@ -74,12 +68,7 @@ impl AreaConditions {
 
     pub(super) fn of(&self, seen: Seen) -> Option<f64> {
         let place = COLUMNS.iter().position(|column| column.seen == seen)?;
-        let values = Observations::new(&self.rows[place]).ok()?;
-        Some(match COLUMNS[place].counts {
-            Counts::Median => values.median(),
-            Counts::Most => values.max(),
-            Counts::Least => values.min(),
-        })
+        Observations::new(&self.rows[place]).ok().map(|values| (COLUMNS[place].counts)(&values))
     }
 }
 

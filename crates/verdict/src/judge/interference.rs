@@ -12,7 +12,6 @@ const WORST_THREAD: f64 = 0.05;
 /// Other programs use up to this many times what they took inside samples, a third of a short process run.
 const BETWEEN_SAMPLES: f64 = 3.0;
 
-/// Whether the threads share CPUs among themselves.
 fn own_turns(planned: &Planned) -> bool {
     planned.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
 }

@@ -42,7 +42,6 @@ pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
     found.filter_map(|found| of_values(found, headline.better)).chain(wide).collect()
 }
 
-/// A warning of `stats` as one of the document.
 fn of_values(found: &stats::Warning, better: Better) -> Option<Warning> {
     let (code, value) = match found {
         stats::Warning::TooFew { n, needed } => (WarningCode::FewSamples, needed.saturating_sub(*n) as f64),

@@ -57,7 +57,6 @@ fn other_seconds(runs: &[&ProcessRun], share: fn(&Change) -> Option<f64>) -> Opt
     runs.iter().map(of).sum::<Option<f64>>().filter(|_| !runs.is_empty())
 }
 
-/// CPU seconds of all CPUs.
 fn available_seconds(around: &Change) -> f64 {
     around.seconds * f64::from(around.cpus.max(1))
 }

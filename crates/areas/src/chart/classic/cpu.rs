@@ -8,9 +8,8 @@ use model::peak::PeakKind;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
 };
 use super::values::{Estimate, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
 use crate::chart::grid::Column;
@@ -157,7 +156,6 @@ const SPEC: Spec = Spec {
     }],
 };
 
-/// The table with its notes; nothing where no benchmark is in it.
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let series = series(document);
     let points = lines(&series);

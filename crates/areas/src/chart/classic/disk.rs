@@ -7,9 +7,8 @@ use model::number::{power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, side_by_side,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, side_by_side,
     table_lines,
 };
 use super::values::{Estimate, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
@@ -62,7 +61,6 @@ impl DiskKey {
         self.block < SECTOR_BYTES
     }
 
-    /// What the page cache did; nothing where it was bypassed.
     fn cache_words(&self) -> &'static str {
         match self.cache {
             DiskCache::Bypassed => "",
@@ -237,7 +235,6 @@ fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesW
     spec.table(place, points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
 }
 
-/// Workload, block and page cache.
 fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] {
     let of = |headings, word: fn(&DiskKey) -> String| {
         labels(points, headings, |point| word(key(point)), |point| key(point).clone())

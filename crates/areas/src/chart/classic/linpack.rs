@@ -6,8 +6,7 @@ use model::number::{giga, whole};
 use model::sample::{MetricName, Sample};
 use model::unit::Unit;
 
-use super::table::Align;
-use super::table::{ClassicPart, ClassicTable, Note, TableColumn, TableLine, seconds};
+use super::table::{Align, ClassicPart, ClassicTable, Note, TableColumn, TableLine, seconds};
 use super::values::rows_of;
 use crate::chart::grid::{ABSENT, Column};
 use crate::label::threads;
@@ -15,7 +14,6 @@ use crate::linpack::label::params;
 
 /// The scaled residual from which on a solution fails: HPL's.
 const THRESHOLD: f64 = 16.0;
-/// Bytes of the unit of alignments.
 const KIB: f64 = 1024.0;
 
 const READING: &str = "Time: of factors and solution, without making the matrix and checking. GFlops: (2/3 N^3 + 3/2 N^2) \
@@ -192,7 +190,6 @@ fn fastest(series: &LinpackSeries<'_>) -> Option<String> {
     Some(format!("Fastest: {} GFlops at N = {n}.", giga(rate)))
 }
 
-/// A residual as LINPACK prints it: `1.857e-12`.
 fn scientific(value: f64) -> String {
     format!("{value:.3e}")
 }

@@ -7,9 +7,8 @@ use model::number::{giga, power, quantity, size};
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, seconds,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, seconds,
     side_by_side, table_lines,
 };
 use super::values::{
@@ -44,7 +43,6 @@ impl MemoryKey {
         (WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len()), self.block)
     }
 
-    /// The block, or for benchmarks without one the operation.
     fn block_words(&self) -> String {
         self.block.map_or_else(|| self.op.name().to_owned(), block_words)
     }

@@ -7,9 +7,8 @@ use model::number::{counted, power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::table::Align;
 use super::table::{
-    ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, table_lines,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,

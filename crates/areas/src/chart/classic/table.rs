@@ -110,7 +110,6 @@ impl TableColumn {
         Self { texts: cells.iter().map(|cell| cell.text.clone()).collect(), cells, ..Self::default() }
     }
 
-    /// Values as `format` writes them.
     pub(super) fn values<P>(lines: &[P], value: impl Fn(&P) -> Option<f64>, format: impl Fn(f64) -> String) -> Self {
         let values: Vec<Option<f64>> = lines.iter().map(value).collect();
         let text = |value: &Option<f64>| value.map_or_else(|| ABSENT.to_owned(), &format);

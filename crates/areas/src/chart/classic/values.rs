@@ -46,12 +46,10 @@ impl Estimate {
         (self.median != 0.0).then(|| (high - low).abs() / 2.0 / self.median.abs())
     }
 
-    /// Whether it is higher by more than the intervals.
     pub(super) fn exceeds(self, other: Self) -> bool {
         self.ends()[0] > other.median.max(other.ends()[1])
     }
 
-    /// Whether it is lower by more than the intervals.
     pub(super) fn undercuts(self, other: Self) -> bool {
         self.ends()[1] < other.median.min(other.ends()[0])
     }

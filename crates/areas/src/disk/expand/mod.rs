@@ -145,7 +145,7 @@ impl Row<'_> {
             path: ground.target.map(|target| target.directory.display().to_string()).unwrap_or_default(),
             ..params.clone()
         };
-        let (method, unknown) = if block.steady.is_some() { (STEADY, None) } else { method(&params) };
+        let (method, unknown) = if block.steady.is_some() { (STEADY.to_owned(), None) } else { method(&params) };
         check_request(&params)?;
         let too_many = footprint::too_many_threads(&params).filter(|_| engine == DiskEngine::Sync);
         if let Some(sentence) = too_many.as_ref().filter(|_| self.engine.is_some()) {
@@ -169,26 +169,22 @@ impl Row<'_> {
             .or_else(|| footprint::too_little_memory(&params, machine))
             .or_else(|| too_little_cache(&params, machine))
             .or_else(|| more_than_a_pass(&params, exact_work));
-        let setup_seconds = self.write_over_seconds(&params) + preparation_seconds(&params);
+        // The files are overwritten before rounds until the drive is steady.
+        let files = if block.steady.is_some() { files_of(params.layout, params.threads) } else { 0 };
+        let write_over_seconds = f64::from(files) * params.size as f64 / LAYOUT_BYTES_PER_SECOND;
+        let setup_seconds = write_over_seconds + preparation_seconds(&params);
         let chosen = DiskChoices {
             size: !request.choices.disk.size.is_empty(),
             engine: !request.choices.disk.engine.is_empty() || self.engine.is_some(),
             steady: block.steady.is_some(),
         };
         let classic = block.classic.as_ref().map(|text| in_table(Area::Disk, text, block.total));
-        let experiment = Experiment { classic, ..Experiment::new(disk_id(&params, chosen), params, method) };
+        let experiment = Experiment { classic, ..Experiment::new(disk_id(&params, chosen), params, &method) };
         let planned = Planned::new(experiment, cpus, sampling);
         Ok(Planned { exact_work, setup_seconds, obstacle, warnings, ..planned })
     }
-
-    /// Expected seconds to overwrite the files before rounds until the drive is steady.
-    fn write_over_seconds(&self, params: &DiskParams) -> f64 {
-        let files = if self.block.steady.is_some() { files_of(params.layout, params.threads) } else { 0 };
-        f64::from(files) * params.size as f64 / LAYOUT_BYTES_PER_SECOND
-    }
 }
 
-/// Expected seconds to prepare buffers and a warm cache.
 fn preparation_seconds(params: &DiskParams) -> f64 {
     let in_flight = f64::from(params.threads) * f64::from(params.depth) * params.block as f64;
     let cached = if params.cache == DiskCache::Warm { params.size as f64 } else { 0.0 };
@@ -228,25 +224,17 @@ fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
 }
 
 /// The method of a benchmark with this planned method: writing until steady is no parameter.
-pub(super) fn method_of(params: &DiskParams, planned: &str) -> &'static str {
-    if planned == STEADY { STEADY } else { method(params).0 }
+pub(super) fn method_of(params: &DiskParams, planned: &str) -> String {
+    if planned == STEADY { STEADY.to_owned() } else { method(params).0 }
 }
 
-fn method(params: &DiskParams) -> (&'static str, Option<String>) {
+fn method(params: &DiskParams) -> (String, Option<String>) {
     let bypassed = params.cache == DiskCache::Bypassed;
     let method = match params.op {
-        _ if params.engine == DiskEngine::Null => "disk-null/2",
-        _ if params.load_percent.is_some() => "disk-load/3",
-        DiskOp::Read if !bypassed => "disk-cached-read/3",
-        DiskOp::Write if !bypassed => "disk-cached-write/3",
-        DiskOp::Mixed if !bypassed => "disk-cached-mixed/3",
-        DiskOp::Rewrite if !bypassed => "disk-cached-rewrite/3",
-        DiskOp::Reread if !bypassed => "disk-cached-reread/3",
-        DiskOp::Read => "disk-read/3",
-        DiskOp::Write => "disk-write/3",
-        DiskOp::Mixed => "disk-mixed/3",
-        DiskOp::Rewrite => "disk-rewrite/3",
-        DiskOp::Reread => "disk-reread/3",
+        _ if params.engine == DiskEngine::Null => "disk-null/2".to_owned(),
+        _ if params.load_percent.is_some() => "disk-load/3".to_owned(),
+        op if bypassed => format!("disk-{op}/3"),
+        op => format!("disk-cached-{op}/3"),
     };
     let of_cache = params.load_percent.is_some() && !bypassed && params.engine != DiskEngine::Null;
     let why = "cached requests have no queue; leave --load-percent or --cache out";

@@ -58,27 +58,15 @@ const KNEE: f64 = 2.0;
 /// `Random reads of 4 KiB at depth 32`.
 fn describe(row: &Row) -> String {
     let Some(params) = disk(row) else { return row.id.clone() };
-    let op = match params.op {
-        DiskOp::Read => "reads",
-        DiskOp::Write => "writes",
-        DiskOp::Mixed => "mixed reads and writes",
-        DiskOp::Rewrite => "rewrites",
-        DiskOp::Reread => "rereads",
-    };
+    let op = if params.op == DiskOp::Mixed { "mixed reads and writes" } else { &format!("{}s", params.op) };
     let sync = match params.sync {
         DiskSync::None => "",
         DiskSync::Dsync => " with O_DSYNC",
         DiskSync::Sync => " with O_SYNC",
     };
-    let cache = match params.cache {
-        DiskCache::Bypassed => "",
-        DiskCache::Cold => " through a cold page cache",
-        DiskCache::Warm => " through a warm page cache",
-    };
-    let layout = match params.layout {
-        DiskLayout::Shared => "",
-        DiskLayout::PerThread => " of a file per thread",
-    };
+    let bypassed = params.cache == DiskCache::Bypassed;
+    let cache = if bypassed { "" } else { &format!(" through a {} page cache", params.cache) };
+    let layout = if params.layout == DiskLayout::PerThread { " of a file per thread" } else { "" };
     let depth = if params.depth > 1 { format!(" at depth {}", params.depth) } else { String::new() };
     let (pattern, block) = (params.pattern.name(), size(params.block));
     let (first, rest) = pattern.split_at(1);

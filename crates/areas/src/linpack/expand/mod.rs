@@ -43,7 +43,6 @@ const SERIES: &[(u64, u64, u32, u64)] = &[
     (45_000, 45_000, 1, 1),
 ];
 
-/// The CPU of each thread, and the warning if threads share CPUs.
 type Seats = (Vec<u32>, Option<Warning>);
 
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use model::linpack::LinpackMatrix;
 
 use super::*;
 use crate::fields::Threads;
-use crate::linpack::command::suite;
+use crate::linpack::suite;
 use crate::request::Choices;
 use crate::suite::Suite;
 use crate::tests::{machine_with_cpus, request_of};

@@ -183,7 +183,6 @@ fn limit(row: &Row) -> Option<Finding> {
     rule.finding(&fields, &[row])
 }
 
-/// The share of a core that each thread of one side used.
 fn busy(row: &Row, used: f64) -> Option<f64> {
     let metric = row.metric(MetricName::Throughput)?;
     let seconds: f64 = metric.samples.iter().map(|sample| sample.seconds).sum();
