@@ -34,9 +34,15 @@ pub fn set_peaks(rules: &AreaRules, row: &mut Row, peaks: Vec<Peak>, machine: &M
     let uncertainty = clock_uncertainty(row);
     let headline = row.metrics.first_mut()?;
     headline.peaks = peaks.into_iter().map(|peak| known_within(peak, uncertainty)).collect();
-    headline.efficiency = None;
+    judge(rules, row, machine)
+}
+
+/// Sets the efficiency of a result whose limits are set; the warning, where no limit is known or it is exceeded.
+pub fn judge(rules: &AreaRules, row: &mut Row, machine: &Machine) -> Option<Warning> {
+    let metric = row.metrics.first_mut()?;
+    metric.efficiency = None;
     let applies = (rules.limit.applies)(&row.params, &row.conditions.cpus, machine);
-    applies.then(|| set_efficiency(headline, &rules.limit)).flatten()
+    applies.then(|| set_efficiency(metric, &rules.limit)).flatten()
 }
 
 /// Sets the efficiency against the tightest limit that carries one.
