@@ -182,21 +182,13 @@ impl Journal {
         written
     }
 
-    pub(crate) fn close(self) {
-        self.take_away();
-        let _ = fs::remove_file(&self.path);
-    }
-
-    pub(crate) fn leave(self) {
-        self.take_away();
-        let _ = self.file.sync_all();
-    }
-
-    fn take_away(&self) {
+    /// Ends the journal, which stays if something is left to do.
+    pub(crate) fn end(self, is_left: bool) {
         // Most had a name only for a moment. Removing even absent files would wait for a hanging disk.
         for path in self.will_make.iter().filter(|path| path.symlink_metadata().is_ok()) {
             let _ = fs::remove_file(path);
         }
+        let _ = if is_left { self.file.sync_all() } else { fs::remove_file(&self.path) };
     }
 }
 
@@ -308,7 +300,7 @@ mod tests {
         sweep(scratch.path());
         assert!(!left.exists(), "its process is gone");
         fs::write(&left, "x").unwrap();
-        journal.close();
+        journal.end(false);
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     }
 

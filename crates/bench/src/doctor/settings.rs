@@ -273,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_set_up_well_has_nothing_against_it() {
-        assert!(of_machine(|_| {}).is_empty());
-    }
-
-    #[test]
     fn each_setting_is_judged_by_its_rule() {
+        assert!(of_machine(|_| {}).is_empty());
+        let of_facts = |change: fn(&mut Facts<'_>)| found(all(&well(), &settings_of_two(), Some(&target()), change));
+        assert_eq!(of_facts(|facts| facts.counter = false), warned("timer"));
+        assert_eq!(of_facts(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
+        assert!(of_facts(|facts| facts.swap_used = Some(0.2)).is_empty());
         assert_eq!(of_machine(|machine| machine.os.clocksource = Some("hpet".into())), warned("clock_source"));
         let never = |machine: &mut Machine| machine.memory.huge_pages.transparent = Some("never".into());
         assert_eq!(of_machine(never), warned("huge_pages"));
@@ -292,15 +292,6 @@ mod tests {
         assert!(limited(8 << 30).is_empty(), "a limit that leaves room");
         assert_eq!(limited(3 << 29), warned("memory_limit"));
         assert_eq!(limited(1 << 30), [("memory_limit".to_owned(), CheckStatus::Bad)]);
-    }
-
-    #[test]
-    fn timer_and_swap_are_judged_too() {
-        let (machine, settings, disk) = (well(), settings_of_two(), target());
-        let found = |change: fn(&mut Facts<'_>)| found(all(&machine, &settings, Some(&disk), change));
-        assert_eq!(found(|facts| facts.counter = false), warned("timer"));
-        assert_eq!(found(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
-        assert!(found(|facts| facts.swap_used = Some(0.2)).is_empty());
     }
 
     #[test]

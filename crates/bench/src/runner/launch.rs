@@ -321,23 +321,17 @@ mod tests {
     }
 
     #[test]
-    fn preparation_is_distinguished() {
-        let script = r#"read task; sleep 0.3; echo '{"kind":"preparing","done":1.0}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
-        let patience = Patience { silent: 20.0, ends_at: None };
-        let (prepared, _) = heard(script, patience);
-        assert!(matches!(prepared.outcome, Outcome::Done(_)), "{prepared:?}");
-        assert!(prepared.preparing_seconds >= 0.3, "{prepared:?}");
-        let (at_once, _) = heard(r#"read task; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#, patience);
-        assert!(at_once.preparing_seconds == 0.0, "{at_once:?}");
-    }
-
-    #[test]
-    fn what_a_worker_says_is_heard() {
-        let script = r#"read task; echo '{"kind":"ready"}'; echo '{"kind":"sample","metrics":[]}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
-        let (outcome, samples) = mock(script, 5.0);
-        let Outcome::Done(observations) = outcome else { panic!("{outcome:?}") };
-        assert!((observations.cpu_seconds - 2.0).abs() < f64::EPSILON);
-        assert_eq!(samples, 1);
+    fn what_a_worker_says_is_heard_and_its_preparation_distinguished() {
+        let script = r#"echo '{"kind":"ready"}'; echo '{"kind":"sample","metrics":[]}'; echo '{"kind":"done","observations":{"cpu_seconds":2}}'"#;
+        let preparing = r#"sleep 0.3; echo '{"kind":"preparing","done":1.0}'"#;
+        for (before, least) in [("true", 0.0), (preparing, 0.3)] {
+            let patience = Patience { silent: 20.0, ends_at: None };
+            let (Heard { outcome, preparing_seconds }, samples) =
+                heard(&format!("read task; {before}; {script}"), patience);
+            let Outcome::Done(observations) = outcome else { panic!("{outcome:?}") };
+            assert!((observations.cpu_seconds - 2.0).abs() < f64::EPSILON && samples == 1);
+            assert!(preparing_seconds >= least && (preparing_seconds > 0.0) == (least > 0.0), "{preparing_seconds}");
+        }
     }
 
     #[test]

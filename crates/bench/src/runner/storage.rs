@@ -110,10 +110,8 @@ impl<'a> Storage<'a> {
     }
 
     pub(super) fn end_journal(&mut self, is_left: bool) {
-        match self.journal.take().filter(|_| self.failure.is_none()) {
-            Some(journal) if is_left => journal.leave(),
-            Some(journal) => journal.close(),
-            None => {}
+        if let Some(journal) = self.journal.take().filter(|_| self.failure.is_none()) {
+            journal.end(is_left);
         }
     }
 }

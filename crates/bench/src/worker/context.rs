@@ -10,7 +10,7 @@ use sys::team::{Broken, Gate};
 use sys::usage::ThreadUsage;
 
 use super::flow_record::FlowRecord;
-use super::observe::Nodes;
+use super::observe::nodes_of;
 use super::record::JobRecord;
 use super::record::{self, Record};
 use crate::engines::{Engine, Profile, Trouble};
@@ -39,7 +39,8 @@ pub(super) struct RunContext<'a> {
     pub(super) flows: Mutex<Vec<Option<FlowRecord>>>,
     pub(super) jobs: Mutex<Vec<Option<JobRecord>>>,
     output: Mutex<&'a mut (dyn Write + Send)>,
-    nodes: Option<Nodes>,
+    /// The intended node of each equal share of the buffers.
+    homes: Option<Vec<u32>>,
 }
 
 /// Why a thread ended early; `None`: another thread failed.
@@ -68,7 +69,7 @@ impl<'a> RunContext<'a> {
             flows: Mutex::new(vec![None; threads]),
             jobs: Mutex::new(vec![None; threads]),
             output: Mutex::new(output),
-            nodes: Nodes::of(&task.cpus, |of_threads| engine.placement(task, of_threads).homes),
+            homes: nodes_of(&task.cpus).map(|of_threads| engine.placement(task, of_threads).homes),
         }
     }
 
@@ -110,8 +111,9 @@ impl<'a> RunContext<'a> {
 
 /// Share of remote pages while all buffers exist; one thread measures for the process.
 pub(super) fn remote_pages(context: &RunContext, thread: usize, gate: &Gate) -> Result<Option<f64>, EarlyEnd> {
-    let Some(nodes) = &context.nodes else { return Ok(None) };
-    let share = (thread == 0).then(|| nodes.remote_pages()).flatten();
+    let Some(homes) = &context.homes else { return Ok(None) };
+    let bytes = (thread == 0).then(|| machine::bytes_by_node(&machine::Sysroot::host())).flatten();
+    let share = bytes.and_then(|bytes| machine::away_share(&bytes, homes));
     gate.meet(&context.timer, 0.0).map_err(another_failed)?;
     Ok(share)
 }

@@ -33,21 +33,9 @@ impl Observer {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Nodes {
-    homes: Vec<u32>,
-}
-
-impl Nodes {
-    /// `None` with one node, or if the CPUs' nodes are unknown.
-    pub(super) fn of(cpus: &[u32], homes: impl FnOnce(Vec<u32>) -> Vec<u32>) -> Option<Self> {
-        let nodes = machine::nodes_of(&Sysroot::host());
-        let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
-        let of_threads = (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()?;
-        Some(Self { homes: homes(of_threads) })
-    }
-
-    pub(super) fn remote_pages(&self) -> Option<f64> {
-        machine::away_share(&machine::bytes_by_node(&Sysroot::host())?, &self.homes)
-    }
+/// The nodes of these CPUs; `None` with one node, or if they are unknown.
+pub(super) fn nodes_of(cpus: &[u32]) -> Option<Vec<u32>> {
+    let nodes = machine::nodes_of(&Sysroot::host());
+    let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
+    (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect()).flatten()
 }

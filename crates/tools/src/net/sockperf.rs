@@ -100,23 +100,20 @@ impl Adapter for Sockperf {
 }
 
 fn counts(text: &str) -> Map<String, Value> {
-    let after = |line: &str, label: &str| {
-        let rest = line.split_once(label)?.1.trim_start_matches([' ', '=']);
+    let valid = text.split_once("[Valid Duration]").map_or("", |(_, rest)| rest);
+    let after = |label: &str| {
+        let rest = valid.split_once(label)?.1.trim_start_matches([' ', '=']);
         let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
         digits.parse::<f64>().ok()
     };
-    let line_with = |label: &str| text.lines().find(|line| line.contains(label)).unwrap_or_default();
-    let (losses, valid) = (line_with("# dropped messages"), line_with("[Valid Duration]"));
-    [
-        ("dropped", losses, "dropped messages"),
-        ("duplicates", losses, "duplicated messages"),
-        ("reordered", losses, "out-of-order messages"),
-        ("messages", valid, "ReceivedMessages="),
-        ("seconds", valid, "RunTime="),
-    ]
-    .into_iter()
-    .filter_map(|(name, line, label)| after(line, label).map(|number| (name.to_owned(), json!(number))))
-    .collect()
+    let labels = [
+        ("dropped", "# dropped messages"),
+        ("duplicates", "# duplicated messages"),
+        ("reordered", "# out-of-order messages"),
+        ("messages", "ReceivedMessages="),
+        ("seconds", "RunTime="),
+    ];
+    labels.into_iter().filter_map(|(name, label)| Some((name.to_owned(), json!(after(label)?)))).collect()
 }
 
 /// Microseconds of a line such as `---> percentile 50.000 =   20.096`.
