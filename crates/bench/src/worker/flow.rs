@@ -13,7 +13,7 @@ use sys::usage::ThreadUsage;
 use super::context::{EarlyEnd, HEARING, RunContext, another_failed, lock};
 use super::flow_record::{FlowRecord, combine, merged};
 use super::observe::Observer;
-use super::pacing::{Extent, Steadiness};
+use super::pacing::{CHAINS, Extent, Steadiness};
 use super::record::sample_from;
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
 
@@ -78,7 +78,8 @@ pub(super) fn run(
         }
     }
     let watched = observer.map(Observer::end).unwrap_or_default();
-    let seen = Observations { setup_seconds, warm_up_seconds, warm_up_change, waiting: true, ..watched };
+    let clock_source = CHAINS.to_owned();
+    let seen = Observations { setup_seconds, warm_up_seconds, warm_up_change, waiting: true, clock_source, ..watched };
     let mut seen = context.counted(thread, worked.used, worked.seconds, seen);
     flow.conclude(&mut seen);
     Ok(seen)
