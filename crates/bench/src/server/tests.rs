@@ -43,11 +43,20 @@ fn with_server(
     launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,
     act: impl FnOnce(SocketAddr),
 ) -> Vec<Notice> {
+    with_silence(None, serving, launch, act)
+}
+
+fn with_silence(
+    silence_seconds: Option<f64>,
+    serving: ServerOptions,
+    launch: fn(&TcpStream, &Home<'_>) -> Result<(), String>,
+    act: impl FnOnce(SocketAddr),
+) -> Vec<Notice> {
     let notices = Arc::new(Mutex::new(Vec::new()));
     let received = Arc::clone(&notices);
     let notify = Box::new(move |notice: &Notice| received.lock().unwrap().push(notice.clone()));
     let mut server = Server::open(serving, notify, launch).unwrap();
-    server.silence_seconds = SILENCE_SECONDS;
+    server.silence_seconds = silence_seconds.unwrap_or(server.silence_seconds);
     let server = Arc::new(server);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -154,7 +163,7 @@ fn hello() -> ClientMessage {
 
 #[test]
 fn a_silent_client_loses_its_turn() {
-    let notices = with_server(serving(None), net_server::serve, |address| {
+    let notices = with_silence(Some(SILENCE_SECONDS), serving(None), net_server::serve, |address| {
         let silent = stranger(address, Purpose::Session, Token::NONE);
         frames::write(&silent, &hello()).unwrap();
         frames::write(&silent, &ClientMessage::Proof { proof: None }).unwrap();
