@@ -37,5 +37,5 @@ impl Observer {
 pub(super) fn nodes_of(cpus: &[u32]) -> Option<Vec<u32>> {
     let nodes = machine::nodes_of(&Sysroot::host());
     let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
-    (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect()).flatten()
+    (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()
 }
