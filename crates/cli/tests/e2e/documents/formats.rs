@@ -74,7 +74,7 @@ fn the_quick_suite_computes_what_it_should() {
 const EVERY_AREA: &str = r#"
 name = "every area"
 cpu = [{ op = "fma", type = ["fp64"], isa = ["vector"], threads = ["1"] }]
-linpack = [{ op = ["lu"], n = [500], threads = ["1"] }]
+linpack = [{ op = ["lu"], n = ["500"], threads = ["1"] }]
 memory = [{ pattern = "sequential", op = ["read"], working_set = "16MiB", threads = ["1"] }]
 disk = [{ pattern = "random", op = ["read"], block = ["4KiB"], depth = [8], size = "64MiB", threads = ["1"] }]
 net = [{ protocol = ["tcp"], mode = "pingpong", block = ["1B"], threads = ["1"] }]
