@@ -11,7 +11,7 @@ use bench::runner::{self, Setting};
 use bench::store::RunFolder;
 use machine::{Declared, Sysroot};
 use model::machine::Machine;
-use model::plan::PlanError;
+use model::plan::{Plan, PlanError};
 
 use super::net_serve;
 use super::program::{program, worker_command};
@@ -79,19 +79,7 @@ fn measure(
         }
     }
     if options.list {
-        let list = plan.list();
-        let writes = plan
-            .writes()
-            .map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.budget, it.tools));
-        let total = format!("{}{}", report::plan::total(&list), writes.unwrap_or_default());
-        if !options.brief {
-            print(report::plan::render(&list).as_bytes())?;
-        }
-        complain(&total);
-        for line in report::plan::skipped(&plan.obstacles()).iter().filter(|_| !options.brief) {
-            complain(line);
-        }
-        return Ok(Outcome::Done);
+        return list(&plan, options.brief);
     }
     if let Some(why) = areas::disk::impossible(&plan, &request) {
         return Err(why.to_owned());
@@ -124,10 +112,28 @@ fn measure(
     match finished {
         Ok(finished) => end(&finished, folder.as_ref(), options),
         Err(sentence) => {
-            folder.map(RunFolder::abandon);
+            if let Some(folder) = folder {
+                folder.abandon();
+            }
             Err(sentence)
         }
     }
+}
+
+/// Prints a plan; `brief` prints only the number of its benchmarks and their time.
+fn list(plan: &Plan, brief: bool) -> Result {
+    let list = plan.list();
+    let writes = plan.writes();
+    let writes = writes.map(|it| report::plan::writes(it.file_bytes, it.total_bytes, it.seconds, it.budget, it.tools));
+    let total = format!("{}{}", report::plan::total(&list), writes.unwrap_or_default());
+    if brief {
+        complain(&total);
+        return Ok(Outcome::Done);
+    }
+    print(report::plan::render(&list).as_bytes())?;
+    complain(&total);
+    report::plan::skipped(&plan.obstacles()).iter().for_each(|line| complain(line));
+    Ok(Outcome::Done)
 }
 
 /// The user's time budget, else the suite's if it is measured unchanged.
