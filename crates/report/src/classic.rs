@@ -7,7 +7,7 @@ use model::experiment::Area;
 use model::number::{percent, quantity};
 use model::unit::Unit;
 
-use crate::layout::{Align, Block, Cell, Column, paragraph, table, table_width, wrap};
+use crate::layout::{Align, Block, Cell, Column, GAPS, fitting, paragraph, table, wrap};
 use crate::style::{Style, Tone};
 use areas::chart::classic::{
     ClassicPart, ClassicTable, Estimate, GivesWay, PLUS_MINUS, SideBySide, TableColumn, TableLine, parts,
@@ -17,9 +17,6 @@ use areas::label::threads;
 
 /// The mark after the benchmark of this id if its confidence is not high or it was not measured: `fair ¹`.
 pub(crate) type Marks<'a> = &'a dyn Fn(&str) -> Option<(String, Tone)>;
-
-/// Between columns, the better first.
-const GAPS: [usize; 2] = [2, 1];
 
 /// The tables of this document; none where it is no run of the classic suite.
 pub(crate) fn paragraphs(document: &Document, marks: Marks<'_>, style: &Style) -> Vec<Vec<String>> {
@@ -61,12 +58,12 @@ impl Drawing<'_> {
         let mut all: Vec<GivesWay> = own.collect();
         all.sort_unstable_by_key(|columns| columns.rank);
         all.dedup();
-        let sets = (0..=all.len()).flat_map(|dropped| GAPS.map(|gap| (&all[dropped..], gap)));
-        let fits =
-            |(shown, gap): &(&[GivesWay], usize)| table_width(&self.blocks(classic, shown), *gap) <= self.style.width;
+        let mut sets = (0..=all.len()).flat_map(|dropped| GAPS.map(|gap| (&all[dropped..], gap)));
+        let found = sets
+            .find_map(|(shown, gap)| Some((shown, fitting([(self.blocks(classic, shown), gap)], self.style.width)?)));
         // Where nothing fits, the fewest columns are the least bad.
-        let (shown, gap) = sets.into_iter().find(fits).unwrap_or((&[], 1));
-        let mut lines = table(&self.blocks(classic, shown), gap, self.style).into_iter();
+        let (shown, (blocks, gap)) = found.unwrap_or_else(|| (&[], (self.blocks(classic, &[]), 1)));
+        let mut lines = table(&blocks, gap, self.style).into_iter();
         let mut paragraph = self.title(title);
         paragraph.extend(lines.next());
         for (line, about) in lines.zip(&classic.lines) {
@@ -111,7 +108,7 @@ impl Drawing<'_> {
             blocks.push(Block::new(words, heading.side, set.collect()));
         }
         let mark = |line: &TableLine| if line.is_marked { self.mark(&line.id) } else { Cell::default() };
-        blocks.push(Block::new("", Align::Left, vec![Column::new(Align::Left, classic.lines.iter().map(mark))]));
+        blocks.push(Block::single("", Align::Left, classic.lines.iter().map(mark)));
         blocks
     }
 
@@ -142,14 +139,13 @@ impl Drawing<'_> {
                 let cells = column.texts.iter().map(Cell::plain);
                 let cells = cells.map(|cell| if index == 0 { cell.indented() } else { cell });
                 let heading = column.text.as_ref().map_or("", |heading| &heading.words);
-                Block::new(heading, Align::Left, vec![Column::new(Align::Left, cells)])
+                Block::single(heading, Align::Left, cells)
             };
             let labels = classic.labels.iter().enumerate().map(label);
             labels.chain(counts.iter().map(|count| block(*count, interval))).collect::<Vec<Block>>()
         };
         let choices = [true, false].into_iter().flat_map(|interval| GAPS.map(|gap| (blocks(interval), gap)));
-        let mut fitting = choices.filter(|(blocks, gap)| table_width(blocks, *gap) <= self.style.width);
-        let (blocks, gap) = fitting.next().unwrap_or_else(|| (blocks(false), 1));
+        let (blocks, gap) = fitting(choices, self.style.width).unwrap_or_else(|| (blocks(false), 1));
         [self.title(classic.title), table(&blocks, gap, self.style)].concat()
     }
 }

@@ -24,7 +24,7 @@ impl Cell {
         Self { spans: true, ..Self::new(text, tone) }
     }
 
-    /// The cell below a heading: set in from it, and a little apart from the next.
+    /// The same, set in from its heading, and a little apart from the next.
     pub(crate) fn indented(self) -> Self {
         let text = if self.text.is_empty() { self.text } else { format!("  {} ", self.text) };
         Self { text, ..self }
@@ -50,6 +50,9 @@ pub(crate) struct Block {
 }
 
 const COLUMN_GAP: usize = 1;
+
+/// Between blocks, the better first.
+pub(crate) const GAPS: [usize; 2] = [2, 1];
 
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
@@ -93,8 +96,10 @@ impl Block {
         Self { heading: heading.into(), align, columns: columns.collect() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.columns.is_empty()
+    /// One column, its heading on the side of its texts.
+    pub(crate) fn single(heading: impl Into<String>, align: Align, cells: impl IntoIterator<Item = Cell>) -> Self {
+        let side = if align == Align::Right { align } else { Align::Left };
+        Self::new(heading, side, vec![Column::new(align, cells)])
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -129,13 +134,14 @@ impl Block {
 }
 
 pub(crate) fn table_width(blocks: &[Block], gap: usize) -> usize {
-    let shown = || blocks.iter().filter(|block| !block.is_empty());
+    let shown = || blocks.iter().filter(|block| !block.columns.is_empty());
     shown().map(Block::width).sum::<usize>() + gap * shown().count().saturating_sub(1)
 }
 
 /// The blocks side by side, headings first, without trailing blanks.
 pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> {
-    let blocks: Vec<_> = blocks.iter().filter(|block| !block.is_empty()).map(|block| block.lines(style)).collect();
+    let shown = blocks.iter().filter(|block| !block.columns.is_empty());
+    let blocks: Vec<Vec<String>> = shown.map(|block| block.lines(style)).collect();
     let count = blocks.first().map_or(0, Vec::len);
     let line = |index: usize| {
         let parts: Vec<&str> = blocks.iter().map(|lines| lines[index].as_str()).collect();
@@ -144,25 +150,28 @@ pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> 
     (0..count).map(line).collect()
 }
 
+/// The first of these tables that fits, with its gap.
+pub(crate) fn fitting(
+    choices: impl IntoIterator<Item = (Vec<Block>, usize)>,
+    to: usize,
+) -> Option<(Vec<Block>, usize)> {
+    choices.into_iter().find(|(blocks, gap)| table_width(blocks, *gap) <= to)
+}
+
 /// `text` in lines of at most `to` columns: the first after `first`, the others after as many blanks. Longer words are not
 /// cut: commands and paths are there to be copied.
 pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
-    let hang = " ".repeat(width(first));
-    let mut lines = Vec::new();
-    let mut line = first.to_owned();
-    let mut begun = false;
+    let mut lines = vec![first.to_owned()];
+    let mut blank = "";
     for word in unbreakable(text) {
-        if begun && width(&line) + 1 + width(&word) > to {
-            lines.push(std::mem::replace(&mut line, hang.clone()));
-            begun = false;
+        match lines.last_mut() {
+            Some(line) if blank.is_empty() || width(line) + 1 + width(&word) <= to => {
+                *line = format!("{line}{blank}{word}")
+            }
+            _ => lines.push(format!("{}{word}", " ".repeat(width(first)))),
         }
-        if begun {
-            line.push(' ');
-        }
-        line.push_str(&word);
-        begun = true;
+        blank = " ";
     }
-    lines.push(line);
     lines
 }
 
@@ -179,22 +188,15 @@ pub(crate) fn separated(paragraphs: &[Vec<String>]) -> String {
 
 /// The words of a text; an option and its value are one, and so are a number and its percent sign.
 fn unbreakable(text: &str) -> Vec<String> {
+    let is_option = |word: &str| {
+        let is_long = word.trim_start_matches('`').starts_with("--");
+        is_long && word.ends_with(char::is_alphanumeric) && !word.contains(' ')
+    };
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match words.last_mut() {
-            Some(number) if word.starts_with('%') => {
-                number.push(' ');
-                number.push_str(word);
-            }
-            Some(option)
-                if option.trim_start_matches('`').starts_with("--")
-                    && option.ends_with(char::is_alphanumeric)
-                    && !option.contains(' ') =>
-            {
-                option.push(' ');
-                option.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
+        match words.last_mut().filter(|last| word.starts_with('%') || is_option(last)) {
+            Some(last) => *last = format!("{last} {word}"),
+            None => words.push(word.to_owned()),
         }
     }
     words
@@ -206,8 +208,7 @@ pub(crate) fn flow(parts: &[String], separator: &str, to: usize) -> Vec<String> 
     for part in parts {
         match lines.last_mut() {
             Some(line) if width(line) + width(separator) + width(part) <= to => {
-                line.push_str(separator);
-                line.push_str(part);
+                *line = format!("{line}{separator}{part}")
             }
             _ => lines.extend(wrap(part, "", to)),
         }

@@ -2,9 +2,13 @@
 //! `n1`) make reasons different.
 
 use areas::cpu::label as cpu;
-use model::document::{Row, Status};
+use model::document::Row;
 use model::experiment::CpuParams;
 use model::peak::PeakKind;
+
+use crate::html::text::capital;
+
+pub(crate) const NO_REASON: &str = "no reason was recorded";
 
 const REASONS: &[(&str, &str)] = &[
     ("time_budget", "the time budget was used up; raise --time-budget"),
@@ -12,49 +16,28 @@ const REASONS: &[(&str, &str)] = &[
     ("interrupted", "the run was interrupted before it started"),
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Part<'a> {
-    Words(&'a str),
-    Number(&'a str, f64),
-}
+/// A piece of a reason, with its value where it is a number.
+type Part<'a> = (&'a str, Option<f64>);
 
 /// The same for reasons that differ in numbers alone.
 pub(crate) fn shape(reason: &str) -> String {
-    let common = |part| match part {
-        Part::Words(words) => words,
-        Part::Number(..) => "#",
-    };
-    parts(reason).into_iter().map(common).collect()
+    parts(reason).into_iter().map(|(text, number)| if number.is_some() { "#" } else { text }).collect()
 }
 
 /// One sentence for reasons of the same shape: `expected to take 31 to 955 s`. Empty without reasons.
 pub(crate) fn merged(reasons: &[&str]) -> String {
     let all: Vec<Vec<Part<'_>>> = reasons.iter().map(|reason| parts(reason)).collect();
     let Some(first) = all.first() else { return String::new() };
-    let shown = |(place, part): (usize, &Part<'_>)| {
-        let Part::Number(..) = part else { return text(*part).to_owned() };
-        let numbers = || all.iter().filter_map(|parts| parts.get(place).copied());
-        let least = numbers().reduce(|least, other| if value(other) < value(least) { other } else { least });
-        let most = numbers().reduce(|most, other| if value(other) > value(most) { other } else { most });
-        match (least.map(text), most.map(text)) {
-            (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
-            _ => text(*part).to_owned(),
+    let shown = |(place, (text, number)): (usize, &Part<'_>)| {
+        let numbers = || all.iter().filter_map(|parts| parts.get(place).copied()).filter(|_| number.is_some());
+        let least = numbers().reduce(|least, other| if other.1 < least.1 { other } else { least });
+        let most = numbers().reduce(|most, other| if other.1 > most.1 { other } else { most });
+        match (least, most) {
+            (Some((least, _)), Some((most, _))) if least != most => format!("{least} to {most}"),
+            _ => (*text).to_owned(),
         }
     };
     first.iter().enumerate().map(shown).collect()
-}
-
-const fn text(part: Part<'_>) -> &str {
-    match part {
-        Part::Words(text) | Part::Number(text, _) => text,
-    }
-}
-
-const fn value(part: Part<'_>) -> f64 {
-    match part {
-        Part::Words(_) => 0.0,
-        Part::Number(_, value) => value,
-    }
 }
 
 fn parts(reason: &str) -> Vec<Part<'_>> {
@@ -66,11 +49,8 @@ fn word_parts(word: &str) -> impl Iterator<Item = Part<'_>> {
     let digits = word.trim_end_matches([' ', ',', ';', ':', '.', ')']);
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let number = digits.parse().ok().filter(|_| is_number);
-    let (number, words) = match number {
-        Some(value) => (Some(Part::Number(digits, value)), &word[digits.len()..]),
-        None => (None, word),
-    };
-    number.into_iter().chain(Some(Part::Words(words)))
+    let words = if number.is_some() { &word[digits.len()..] } else { word };
+    number.map(|number| (digits, Some(number))).into_iter().chain([(words, None)])
 }
 
 /// A kind of peak in a sentence.
@@ -89,18 +69,10 @@ pub(crate) const fn kind_words(kind: PeakKind) -> &'static str {
     }
 }
 
-const fn status_words(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "Measured",
-        Status::Failed => "Failed",
-        Status::Skipped => "Skipped",
-    }
-}
-
 /// Why a row was not measured, without what its line says, so that rows share the sentence.
 pub(crate) fn without_words(row: &Row) -> String {
-    let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-    let status = status_words(row.status);
+    let reason = row.reason.as_deref().unwrap_or(NO_REASON);
+    let status = capital(row.status.name());
     let wanting = cpu::params(row).and_then(|CpuParams { op, element, isa, threads: _ }| {
         let why = reason.strip_prefix(&format!("{op} of {element} needs {isa}: "))?;
         Some(format!("{status}, needs {}: {}", isa.title(), reason_words(why)))

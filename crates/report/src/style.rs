@@ -11,37 +11,17 @@ pub struct Style {
     pub color: bool,
 }
 
+/// What a text is; the numbers are ANSI codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Ordinary text.
     #[default]
-    Plain,
-    /// Headings.
-    Strong,
-    /// Explanations.
-    Dim,
-    /// The bars.
-    Accent,
-    /// High confidence.
-    Good,
-    /// Fair confidence.
-    Fair,
-    /// Low confidence and failures.
-    Bad,
-}
-
-impl Tone {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Strong => "1",
-            Self::Dim => "2",
-            Self::Accent => "36",
-            Self::Good => "32",
-            Self::Fair => "33",
-            Self::Bad => "31",
-        }
-    }
+    Plain = 0,
+    Strong = 1,
+    Dim = 2,
+    Accent = 36,
+    Good = 32,
+    Fair = 33,
+    Bad = 31,
 }
 
 /// Characters beyond ASCII, and their replacement in plain ASCII.
@@ -118,7 +98,7 @@ impl Style {
             return text.to_owned();
         }
         let (inner, blanks) = text.split_at(text.trim_end().len());
-        format!("\x1b[{}m{inner}\x1b[0m{blanks}", tone.code())
+        format!("\x1b[{}m{inner}\x1b[0m{blanks}", tone as u8)
     }
 
     /// Text from elsewhere on one line, without control characters, and without what this style cannot show.
@@ -132,14 +112,11 @@ impl Style {
         if self.unicode || text.is_ascii() {
             return text.to_owned();
         }
-        let mut plain = String::with_capacity(text.len());
-        for c in text.chars() {
-            match ASCII.iter().find(|(from, _)| *from == c) {
-                Some((_, to)) => plain.push_str(to),
-                None => plain.push(if c.is_ascii() { c } else { '?' }),
-            }
-        }
-        plain
+        let ascii = |c: char| match ASCII.iter().find(|(from, _)| *from == c) {
+            Some((_, to)) => (*to).to_owned(),
+            None => String::from(if c.is_ascii() { c } else { '?' }),
+        };
+        text.chars().map(ascii).collect()
     }
 }
 

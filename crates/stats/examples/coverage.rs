@@ -146,8 +146,8 @@ fn medians() {
                 let path = noise.path(random, n);
                 let values: Vec<f64> = path.iter().map(|place| (place + noise.draw(random)).exp()).collect();
                 let truth = if noise.drifts() { middle_of(&path) } else { centre };
-                let found = Interval::of_median(&Observations::new(&values).unwrap(), NOMINAL_CONFIDENCE).unwrap();
-                Shown { interval: found.bounds(), confidence: found.confidence, truth: truth.exp() }
+                let found = Interval::of_median(&Observations::new(&values).unwrap()).unwrap();
+                Shown { interval: found.bounds, confidence: found.confidence, truth: truth.exp() }
             });
         }
     }
@@ -251,7 +251,7 @@ fn process_runs() {
                 let values: Vec<f64> = places.map(|place| (place + effect.within(random)).exp()).collect();
                 let truth = if matches!(effect, Effect::Walking) { middle_of(&path) } else { centre };
                 let found = grouped_interval(&Observations::new(&values).unwrap(), &groups).0.unwrap();
-                Shown { interval: found.bounds(), confidence: found.confidence, truth: truth.exp() }
+                Shown { interval: found.bounds, confidence: found.confidence, truth: truth.exp() }
             });
         }
     }

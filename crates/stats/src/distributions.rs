@@ -1,7 +1,7 @@
 //! Tails and quantiles of the normal, Student's, chi-square, beta and Fisher's distributions, by textbook series and
 //! continued fractions to the last few bits of a double; `tests.rs` compares them with scipy.
 
-use std::f64::consts::{FRAC_2_PI, PI};
+use std::f64::consts::PI;
 
 /// Halvings that narrow an interval of a few thousand to the last bit of a double.
 const HALVINGS: u32 = 80;
@@ -33,25 +33,10 @@ pub(crate) fn normal_beyond(tail: f64) -> f64 {
     bisect(0.0, 40.0, |z| normal_tail(z) <= tail)
 }
 
-/// The t for which |T| < t has this probability, T of Student's distribution.
-pub(crate) fn student_quantile(degrees: usize, confidence: f64) -> f64 {
-    bisect(0.0, 1000.0, |t| student_within(t, degrees) >= confidence)
-}
-
-/// The probability that |T| < t (Abramowitz & Stegun, 26.7.3 and 26.7.4).
-fn student_within(t: f64, degrees: usize) -> f64 {
-    let angle = (t / (degrees as f64).sqrt()).atan();
-    let (sine, cosine) = angle.sin_cos();
-    let odd = degrees % 2;
-    // Terms 1, 1/2 cos^2, (1 3)/(2 4) cos^4 … for even degrees; cos, 2/3 cos^3, (2 4)/(3 5) cos^5 … for odd ones.
-    let (mut term, mut sum) = (if odd == 1 { cosine } else { 1.0 }, 0.0);
-    let mut power = odd;
-    while power + 2 <= degrees {
-        sum += term;
-        term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
-        power += 2;
-    }
-    if odd == 1 { FRAC_2_PI * (angle + sine * sum) } else { sine * sum }
+/// The t for which |T| < t has this probability, T of Student's distribution: its square is Fisher's with one and as many
+/// degrees of freedom.
+pub(crate) fn student_quantile(degrees: f64, confidence: f64) -> f64 {
+    fisher_quantile(confidence, 1.0, degrees).sqrt()
 }
 
 /// The probability that a chi-square variable exceeds `x`; the degrees of freedom need not be whole.
@@ -192,8 +177,10 @@ mod tests {
         };
         close(normal_tail(2.5 - 1e-15), normal_tail(2.5), 1e-12);
         close(normal_beyond(0.025), 1.959_963_984_540_054, 1e-12);
-        // Abramowitz & Stegun, table 26.9
+        // Abramowitz & Stegun, table 26.9; R: qt(0.99865, 10), qt(1 - 1e-6, 380)
         close(fisher_quantile(0.95, 2.0, 6.0), 5.14, 2e-3);
+        close(student_quantile(10.0, 0.9973), 3.957, 2e-3);
+        close(student_quantile(380.0, 1.0 - 2e-6), 4.825, 2e-3);
         assert_eq!(chi_square_tail(0.0, 3.0), 1.0);
         assert_eq!([beta_below(0.0, 2.0, 3.0), beta_below(1.0, 2.0, 3.0)], [0.0, 1.0]);
     }

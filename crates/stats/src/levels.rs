@@ -64,7 +64,8 @@ pub fn levels(curve: &[(f64, f64)]) -> Option<Vec<Level>> {
     let long = found.into_iter().filter(|(first, last)| {
         last - first + 1 >= LEAST_POINTS && doublings[*last] - doublings[*first] >= DOUBLING.log2()
     });
-    let value = |first: usize, last: usize| median(curve[first..=last].iter().map(|(_, value)| *value).collect());
+    let value =
+        |first: usize, last: usize| median(&curve[first..=last].iter().map(|(_, value)| *value).collect::<Vec<_>>());
     Some(long.map(|(first, last)| Level { first, last, value: value(first, last) }).collect())
 }
 
@@ -72,7 +73,7 @@ pub fn levels(curve: &[(f64, f64)]) -> Option<Vec<Level>> {
 fn without_lone_points(values: &[f64]) -> Vec<f64> {
     let mut smooth = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {
-        smooth[index + 1] = median(three.to_vec());
+        smooth[index + 1] = median(three);
     }
     smooth
 }
@@ -131,7 +132,7 @@ fn trimmed((mut first, mut last): (usize, usize), fitted: &[f64]) -> Option<(usi
 }
 
 fn middle(fitted: &[f64], (first, last): (usize, usize)) -> f64 {
-    median(fitted[first..=last].to_vec())
+    median(&fitted[first..=last])
 }
 
 #[cfg(test)]

@@ -1,48 +1,10 @@
 //! Checked observations and their order statistics.
 
-use std::fmt;
-
 /// Larger values are refused, so that no sum or difference of up to 10^8 of them overflows.
 const LARGEST: f64 = 1e300;
 
 /// Factor from the median absolute deviation to the standard deviation of normal data: 1 / Φ⁻¹(3/4).
 pub const MAD_TO_SIGMA: f64 = 1.4826;
-
-/// Why a list of numbers cannot be summarised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unusable {
-    /// The list is empty.
-    Empty,
-    /// The value at this index (from 0) is NaN, infinite or beyond 10^300.
-    NotFinite(usize),
-    /// The value, or pair of values, at this index (from 0) is not a positive number between 10^-150 and 10^150, so it
-    /// has no ratio.
-    NotPositive(usize),
-    /// The values do not vary, so their spread cannot be a divisor.
-    Constant,
-    /// The numbers of values and of groups given for them, which differ.
-    GroupsMissing(usize, usize),
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("there are no values to summarise"),
-            Self::NotFinite(index) => write!(f, "value {} is not a finite number", index + 1),
-            Self::NotPositive(index) => {
-                write!(f, "value {} is not a positive number, so that no ratio can be formed", index + 1)
-            }
-            Self::Constant => {
-                f.write_str("the values do not vary, so that nothing can be expressed in terms of their spread")
-            }
-            Self::GroupsMissing(values, groups) => {
-                write!(f, "{values} values cannot belong to {groups} groups one by one")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Unusable {}
 
 /// At least one finite number, in the order of measurement and sorted.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,17 +14,11 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// Checks the values, which are in the order of measurement.
-    pub fn new(values: &[f64]) -> Result<Self, Unusable> {
-        if values.is_empty() {
-            return Err(Unusable::Empty);
-        }
-        if let Some(index) = values.iter().position(|value| value.is_nan() || value.abs() > LARGEST) {
-            return Err(Unusable::NotFinite(index));
-        }
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        Ok(Self { in_order: values.to_vec(), sorted })
+    /// The values, which are in the order of measurement; `None` without values, and for one that is NaN, infinite or
+    /// beyond 10^300.
+    pub fn new(values: &[f64]) -> Option<Self> {
+        let usable = !values.is_empty() && values.iter().all(|value| value.abs() <= LARGEST);
+        usable.then(|| Self { in_order: values.to_vec(), sorted: sorted(values) })
     }
 
     /// The number of values, never 0.
@@ -128,7 +84,7 @@ impl Observations {
     /// The median absolute deviation from the median, unscaled.
     pub fn mad(&self) -> f64 {
         let centre = self.median();
-        median(self.sorted.iter().map(|value| (value - centre).abs()).collect())
+        median(&self.sorted.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>())
     }
 
     /// Standard deviation / |mean|; `None` for a single value and for a mean of 0.
@@ -169,15 +125,20 @@ pub(crate) fn median_of_sorted(sorted: &[f64]) -> f64 {
 }
 
 /// The median of at least one value.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    median_of_sorted(&values)
+pub(crate) fn median(values: &[f64]) -> f64 {
+    median_of_sorted(&sorted(values))
 }
 
-/// Refuses a list without pairs, and pairs that have no ratio.
-pub(crate) fn check_pairs(pairs: &[(f64, f64)]) -> Result<(), Unusable> {
-    let bad = pairs.iter().position(|pair| !is_divisible(pair.0) || !is_divisible(pair.1));
-    if pairs.is_empty() { Err(Unusable::Empty) } else { bad.map_or(Ok(()), |index| Err(Unusable::NotPositive(index))) }
+/// The values in ascending order.
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// Whether there are pairs, and each of them has a ratio.
+pub(crate) fn have_ratios(pairs: &[(f64, f64)]) -> bool {
+    !pairs.is_empty() && pairs.iter().all(|pair| is_divisible(pair.0) && is_divisible(pair.1))
 }
 
 /// A spread as a fraction of a centre; `None` where the centre is 0 or nearly so.
@@ -211,10 +172,6 @@ mod tests {
         close(o.cv_robust().unwrap(), 1.4826 / 3.0);
         assert_eq!((o.min(), o.max()), (1.0, 10.0));
         assert_eq!(o.in_order(), [4.0, 1.0, 3.0, 2.0, 10.0]);
-    }
-
-    #[test]
-    fn an_even_count_takes_the_mean_of_the_middle_two() {
         close(observe(&[1.0, 2.0, 3.0, 10.0]).median(), 2.5);
     }
 
@@ -231,13 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn the_naive_variance_would_be_wrong_here() {
+    fn extremes_of_magnitude_neither_overflow_nor_vanish() {
         // Σx² - (Σx)²/n loses every digit at 10^9 (Chan et al. 1983); the true deviation of 4, 7, 13, 16 is √30.
         close(observe(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0]).stddev().unwrap(), 30.0_f64.sqrt());
-    }
-
-    #[test]
-    fn extremes_of_magnitude_neither_overflow_nor_vanish() {
         let large = observe(&[1e300, -1e300, 1e300]);
         assert!(large.stddev().unwrap().is_finite() && large.mean().is_finite() && large.mad().is_finite());
         let small = observe(&[1e-200, 3e-200]);
@@ -245,15 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_no_spread() {
+    fn one_value_has_no_spread_and_a_centre_of_zero_no_relative_one() {
         let o = observe(&[7.0]);
         assert_eq!((o.median(), o.mean(), o.mad()), (7.0, 7.0, 0.0));
         assert_eq!((o.stddev(), o.cv(), o.cv_robust()), (None, None, None));
         assert_eq!(o.percentile(99.0), Some(7.0));
-    }
-
-    #[test]
-    fn a_centre_of_zero_has_no_relative_spread() {
         let o = observe(&[-1.0, 0.0, 1.0]);
         assert_eq!((o.cv(), o.cv_robust()), (None, None));
         let zeros = observe(&[0.0, 0.0]);
@@ -261,11 +210,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_named() {
-        assert_eq!(Observations::new(&[]), Err(Unusable::Empty));
+    fn what_is_no_number_is_refused() {
+        assert_eq!(Observations::new(&[]), None);
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e301] {
-            assert_eq!(Observations::new(&[1.0, bad]), Err(Unusable::NotFinite(1)));
+            assert_eq!(Observations::new(&[1.0, bad]), None);
         }
-        assert_eq!(Unusable::NotFinite(1).to_string(), "value 2 is not a finite number");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::observations::Observations;
 use crate::steady::{STEADY_ROUNDS, Steadiness, steadiness};
-use crate::summary::interval::NEEDED_FOR_INTERVAL;
-use crate::summary::summarise;
+use crate::summary::interval::{Interval, NEEDED_FOR_INTERVAL};
 
 /// How many repetitions to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,25 +133,24 @@ impl StopRule {
     /// number depends on the device and not on noise.
     pub fn at_least(&self) -> usize {
         match self {
-            Self::Fixed { n } => *n,
             Self::Adaptive(adaptive) => adaptive.n_max.min(adaptive.n_min + 1),
-            Self::Steady { most } => *most,
+            Self::Fixed { .. } | Self::Steady { .. } => self.at_most(),
         }
     }
 
     /// The maximum number of repetitions.
     pub fn at_most(&self) -> usize {
         match self {
-            Self::Fixed { n } => *n,
+            Self::Fixed { n } | Self::Steady { most: n } => *n,
             Self::Adaptive(adaptive) => adaptive.n_max,
-            Self::Steady { most } => *most,
         }
     }
 }
 
 /// The relative half-width of the interval of these values.
 fn half_width(values: &[f64]) -> Option<f64> {
-    summarise(values).ok()?.relative_half_width()
+    let seen = Observations::new(values)?;
+    Interval::of_median(&seen)?.relative_half_width(seen.median())
 }
 
 impl fmt::Display for StopReason {
@@ -195,54 +194,35 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_number_is_exact() {
-        assert_eq!(feed(StopRule::Fixed { n: 3 }, &[1.0, 9.0, 5.0, 2.0]), (3, StopReason::Repetitions { n: 3 }));
-    }
-
-    #[test]
-    fn steady_values_stop_at_the_second_check() {
-        let (n, reason) = feed(rule(10, 30, 0.01), &[5.0; 30]);
-        assert_eq!((n, reason), (11, StopReason::Narrow { half_width: 0.0, target: 0.01 }));
-    }
-
-    #[test]
-    fn rounds_end_with_five_steady_ones_or_at_the_most() {
-        let rule = StopRule::Steady { most: 8 };
-        assert_eq!((rule.at_least(), rule.at_most()), (8, 8));
-        let (n, reason) = feed(rule, &[9.0, 7.0, 5.0, 5.0, 5.1, 4.9, 5.0, 5.0]);
-        let sentence = "steady after 7 rounds: the last five range over 4.0 % of their mean and drift by 0.8 %";
-        assert_eq!((n, reason.to_string().as_str()), (7, sentence));
-        let (n, reason) = feed(rule, &[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
-        assert!(matches!(reason, StopReason::NotSteady { n: 8, found: Some(_) }) && n == 8, "{reason:?}");
-        let sentence =
-            "8 rounds without a steady state: the last five range over 100.0 % of their mean and drift by 100.0 %";
-        assert_eq!(reason.to_string(), sentence);
-        let (_, reason) = feed(StopRule::Steady { most: 3 }, &[5.0; 3]);
-        assert_eq!(reason.to_string(), "3 rounds, of which 5 are needed for a steady state");
-    }
-
-    #[test]
-    fn one_narrow_interval_is_not_enough() {
+    fn each_rule_stops_where_it_should_and_says_why() {
+        let steady = StopRule::Steady { most: 8 };
+        let wild: Vec<f64> = (0..20).map(|i| 1.0 + f64::from(i % 5)).collect();
         // n = 6 and 7 take the whole range. Wide at 6 because of the first value; at 9 ranks 2 to 8 leave it out.
-        let values = [10.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-        assert_eq!(feed(rule(6, 30, 0.01), &values).0, 10);
-    }
-
-    #[test]
-    fn wild_values_stop_at_the_maximum_and_say_how_wide() {
-        let values: Vec<f64> = (0..20).map(|i| 1.0 + f64::from(i % 5)).collect();
-        let (n, reason) = feed(rule(6, 12, 0.01), &values);
-        assert_eq!(n, 12);
-        assert!(matches!(reason, StopReason::Maximum { half_width: Some(width), .. } if width > 0.1), "{reason:?}");
-    }
-
-    #[test]
-    fn equal_minimum_and_maximum_stop_there_with_the_truth() {
-        assert_eq!(feed(rule(6, 6, 0.01), &[5.0; 6]).1, StopReason::Narrow { half_width: 0.0, target: 0.01 });
-    }
-
-    #[test]
-    fn time_that_ran_out_is_recorded_with_what_there_is() {
+        let first_apart = [10.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        let range = "the last five range over";
+        for (rule, values, expected, words) in [
+            (StopRule::Fixed { n: 3 }, &[1.0, 9.0, 5.0, 2.0][..], 3, "3 repetitions as asked".to_owned()),
+            (
+                steady,
+                &[9.0, 7.0, 5.0, 5.0, 5.1, 4.9, 5.0, 5.0],
+                7,
+                format!("steady after 7 rounds: {range} 4.0 % of their mean and drift by 0.8 %"),
+            ),
+            (
+                steady,
+                &[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0],
+                8,
+                format!("8 rounds without a steady state: {range} 100.0 % of their mean and drift by 100.0 %"),
+            ),
+            (StopRule::Steady { most: 3 }, &[5.0; 3], 3, "3 rounds, of which 5 are needed for a steady state".into()),
+            (rule(10, 30, 0.01), &[5.0; 30], 11, "interval ±0.0 % within ±1.0 %".into()),
+            (rule(6, 6, 0.01), &[5.0; 6], 6, "interval ±0.0 % within ±1.0 %".into()),
+            (rule(6, 30, 0.01), &first_apart, 10, "interval ±0.0 % within ±1.0 %".into()),
+            (rule(6, 12, 0.01), &wild, 12, "12 repetitions at most (interval ±60.0 %, aim ±1.0 %)".into()),
+        ] {
+            let (n, reason) = feed(rule, values);
+            assert_eq!((n, reason.to_string()), (expected, words), "{rule:?} {values:?}");
+        }
         assert_eq!(StopRule::out_of_time(&[1.0]), StopReason::OutOfTime { n: 1, half_width: None });
         assert_eq!(StopRule::out_of_time(&[1.0; 9]).to_string(), "time ran out after 9 (interval ±0.0 %)");
     }
@@ -258,8 +238,9 @@ mod tests {
 
     #[test]
     fn bounds_for_the_plan() {
-        assert_eq!((rule(10, 30, 0.01).at_least(), rule(10, 30, 0.01).at_most()), (11, 30));
-        assert_eq!((StopRule::Fixed { n: 7 }.at_least(), StopRule::Fixed { n: 7 }.at_most()), (7, 7));
+        let bounds = |rule: StopRule| (rule.at_least(), rule.at_most());
+        assert_eq!([bounds(rule(10, 30, 0.01)), bounds(StopRule::Fixed { n: 7 })], [(11, 30), (7, 7)]);
+        assert_eq!(bounds(StopRule::Steady { most: 8 }), (8, 8));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Comparison with scipy and numpy, where the method is the same, to 1e-9 of every number.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small whole numbers of the fixture")]
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::distributions::{
 use crate::observations::Observations;
 use crate::summary::autocorrelation::autocorrelation;
 use crate::summary::components::components;
-use crate::summary::interval::{NOMINAL_CONFIDENCE, median_ranks};
+use crate::summary::interval::median_ranks;
 use crate::summary::trend::mann_kendall;
 
 /// Largest deviation from scipy, relative.
@@ -31,10 +32,6 @@ impl Case<'_> {
     fn numbers(&self, key: &str) -> Vec<f64> {
         let list = self.0[key].as_array().unwrap_or_else(|| panic!("{key} of {}", self.0));
         list.iter().map(|value| value.as_f64().unwrap()).collect()
-    }
-
-    fn whole(&self, key: &str) -> usize {
-        usize::try_from(self.0[key].as_u64().unwrap()).unwrap()
     }
 
     /// Pairs of our number and scipy's.
@@ -64,8 +61,8 @@ impl Case<'_> {
                 vec![(noise_between(&self.numbers("values")).unwrap(), self.number("statistic"))]
             }
             "interval of the median" => {
-                let ranks = median_ranks(self.whole("n"), NOMINAL_CONFIDENCE).unwrap();
-                vec![(ranks.low as f64, self.number("rank")), (ranks.confidence, self.number("p"))]
+                let (rank, confidence) = median_ranks(self.0["n"].as_u64().unwrap() as usize).unwrap();
+                vec![(rank as f64, self.number("rank")), (confidence, self.number("p"))]
             }
             "median" => self.description(),
             other => self.distribution(other),
@@ -84,12 +81,7 @@ impl Case<'_> {
     }
 
     fn groups(&self) -> Vec<(f64, f64)> {
-        let groups: Vec<u32> = self.0["groups"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|group| u32::try_from(group.as_u64().unwrap()).unwrap())
-            .collect();
+        let groups: Vec<u32> = self.numbers("groups").into_iter().map(|group| group as u32).collect();
         let found = components(&self.numbers("values"), &groups).unwrap();
         let degrees = found.groups as f64 - 1.0;
         let approximate = (chi_square_tail(found.h, degrees), self.number("p"));
@@ -107,7 +99,7 @@ impl Case<'_> {
         let x = self.number("x");
         vec![match method {
             "normal tail" => (normal_tail(x), self.number("p")),
-            "student quantile" => (student_quantile(self.whole("degrees"), 0.95), x),
+            "student quantile" => (student_quantile(self.number("degrees"), 0.95), x),
             "chi-square quantile" => (chi_square_quantile(0.2, self.number("degrees")), x),
             "chi-square tail" => (chi_square_tail(x, self.number("degrees")), self.number("p")),
             "fisher quantile" => (fisher_quantile(0.35, self.number("upper"), self.number("lower")), x),

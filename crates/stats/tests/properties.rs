@@ -46,7 +46,7 @@ fn the_interval_holds_the_median_within_the_range() {
         assert_eq!(summary.interval.is_some(), values.len() >= 6);
         assert!(summary.min <= summary.median && summary.median <= summary.max);
         assert!(summary.min <= summary.mean && summary.mean <= summary.max);
-        if let Some(Interval { low, high, confidence, .. }) = summary.interval {
+        if let Some(Interval { bounds: [low, high], confidence }) = summary.interval {
             assert!(summary.min <= low && low <= summary.median && summary.median <= high && high <= summary.max);
             assert!((NOMINAL_CONFIDENCE..1.0).contains(&confidence));
         }
@@ -71,7 +71,7 @@ fn a_change_of_unit_scales_every_result() {
         assert_eq!([a.min * factor, a.max * factor], [b.min, b.max]);
         assert_eq!(a.stddev.map(|stddev| stddev * factor), b.stddev);
         assert_eq!((a.cv, a.cv_robust), (b.cv, b.cv_robust));
-        assert_eq!(a.interval.map(|i| [i.low * factor, i.high * factor]), b.interval.map(|i| i.bounds()));
+        assert_eq!(a.interval.map(|i| i.bounds.map(|bound| bound * factor)), b.interval.map(|i| i.bounds));
         let kinds = |summary: &Summary| summary.warnings.iter().map(std::mem::discriminant).collect::<Vec<_>>();
         assert_eq!(kinds(&a), kinds(&b));
     });
@@ -102,7 +102,7 @@ fn percentiles_rise_and_meet_the_median_and_the_ends() {
 #[test]
 fn finite_values_of_any_kind_give_finite_results() {
     hold(&prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 1..20), |values| {
-        let Ok(summary) = summarise(&values) else {
+        let Some(summary) = summarise(&values) else {
             return assert!(values.iter().any(|value| value.abs() > 1e300));
         };
         let optional = [summary.stddev, summary.cv, summary.cv_robust, summary.relative_half_width()];
@@ -117,7 +117,7 @@ fn the_interval_covers_the_true_median_as_often_as_it_says() {
     let mut random = Random::new(11);
     let covers = |_: &u32| {
         let values: Vec<f64> = (0..9).map(|_| -(1.0 - random.unit()).ln()).collect();
-        let [low, high] = summarise(&values).unwrap().interval.unwrap().bounds();
+        let [low, high] = summarise(&values).unwrap().interval.unwrap().bounds;
         (low..=high).contains(&std::f64::consts::LN_2)
     };
     let share = f64::from(u32::try_from((0..4000).filter(covers).count()).unwrap()) / 4000.0;
@@ -154,7 +154,7 @@ fn looking_after_each_repetition_costs_little_coverage() {
             while rule.check(&values).is_none() {
                 values.push(100.0 + deviation * random.normal());
             }
-            let [low, high] = summarise(&values).unwrap().interval.unwrap().bounds();
+            let [low, high] = summarise(&values).unwrap().interval.unwrap().bounds;
             (low..=high).contains(&100.0)
         };
         let share = f64::from(u32::try_from((0..4000).filter(covers).count()).unwrap()) / 4000.0;
@@ -187,11 +187,10 @@ fn an_interval_of_launches_holds_the_median_within_the_range() {
         let launches: Vec<u32> = (0..values.len()).map(|index| u32::try_from(index / per_launch).unwrap()).collect();
         let summary = summarise_grouped(&values, &launches).unwrap();
         assert_eq!(summary.interval.is_some(), values.len() >= 6);
-        if let Some(Interval { low, high, confidence, ranks, .. }) = summary.interval {
+        if let Some(Interval { bounds: [low, high], confidence }) = summary.interval {
             assert!(summary.min <= low && low <= summary.median && summary.median <= high && high <= summary.max);
             assert!((0.0..1.0).contains(&confidence));
-            let o = Observations::new(&values).unwrap();
-            assert_eq!([o.sorted()[ranks[0] - 1], o.sorted()[ranks[1] - 1]], [low, high]);
+            assert!(values.contains(&low) && values.contains(&high));
         }
         let plain = summarise(&values).unwrap();
         assert_eq!((summary.median, summary.mean, summary.n), (plain.median, plain.mean, plain.n));

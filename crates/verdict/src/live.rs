@@ -104,7 +104,7 @@ fn of_row(rows: &[[&Row; 2]]) -> Vec<Compared> {
     let compared = |metric: &Metric| {
         let name = metric.name.as_str();
         let pairs = pairs_of(rows, name);
-        let found = stats::ratio(&pairs).ok()?;
+        let found = stats::ratio(&pairs)?;
         let n = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
         Some(Compared {
             id: base.id.clone(),
@@ -164,7 +164,7 @@ fn together(rows: &[&Row]) -> Row {
 /// The probability of such differences by chance; `None` for too few pairs.
 fn chance(pairs: &[(f64, f64)]) -> Option<f64> {
     let differences: Vec<f64> = pairs.iter().map(|(new, base)| (new / base).ln()).collect();
-    stats::signed_rank(&differences).ok().map(|test| test.p)
+    stats::signed_rank(&differences).map(|test| test.p)
 }
 
 fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
@@ -173,7 +173,7 @@ fn per_cycle(rows: &[[&Row; 2]]) -> Option<PerCycle> {
         Some(rate / row.metric(MetricName::Clock)?.summary.median)
     };
     let pairs = rows.iter().map(|[base, new]| Some((of(new)?, of(base)?))).collect::<Option<Vec<(f64, f64)>>>()?;
-    let found = stats::ratio(&pairs).ok()?;
+    let found = stats::ratio(&pairs)?;
     let verdict = compare::change(stats::judge_change(found.interval, chance(&pairs), THRESHOLD, 0.0));
     Some(PerCycle { ratio: found.ratio, ratio_ci95: found.interval, verdict })
 }

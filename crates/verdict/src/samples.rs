@@ -14,7 +14,7 @@ pub(crate) fn values_of(samples: &[Sample]) -> Vec<f64> {
 /// A metric of these samples, outliers marked; `None` without one.
 pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) -> Option<Metric> {
     let launches: Vec<u32> = samples.iter().map(|sample| sample.launch).collect();
-    let found = stats::summarise_grouped(&values_of(&samples), &launches).ok()?;
+    let found = stats::summarise_grouped(&values_of(&samples), &launches)?;
     for warning in &found.warnings {
         let stats::Warning::Outliers { indices } = warning else { continue };
         for index in indices {
@@ -43,8 +43,8 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
     Summary {
         n: u32::try_from(found.n).unwrap_or(u32::MAX),
         median: found.median,
-        ci95: found.interval.as_ref().map(stats::Interval::bounds),
-        ci_confidence: found.interval.as_ref().map(|interval| interval.confidence),
+        ci95: found.interval.map(|interval| interval.bounds),
+        ci_confidence: found.interval.map(|interval| interval.confidence),
         min: found.min,
         max: found.max,
         mean: found.mean,

@@ -106,7 +106,7 @@ impl Record {
 
     /// The spread of our values over that of theirs; `None` without pairs, or if theirs do not vary.
     pub(super) fn spread_ratio(&self) -> Option<SpreadRatio> {
-        stats::spread_ratio(&self.pairs()).ok()
+        stats::spread_ratio(&self.pairs())
     }
 
     pub(super) fn area(&self) -> &str {

@@ -40,12 +40,12 @@ pub(super) fn enter(
 ) -> Option<(f64, Option<String>)> {
     let pairs: Vec<(f64, f64)> = samples.iter().map(|sample| (sample.ours, sample.value)).collect();
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let (ratio, summary) = (ratio(&pairs).ok()?, stats::summarise(&theirs).ok()?);
+    let (ratio, summary) = (ratio(&pairs)?, stats::summarise(&theirs)?);
     let better = if metric.better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
     reference.samples = samples.to_vec();
     (reference.median, reference.ratio) = (Some(summary.median), Some(ratio.ratio));
     (reference.ratio_ci95, reference.half_width) = (ratio.interval, ratio.half_width);
-    let ours = stats::summarise(&ours).ok();
+    let ours = stats::summarise(&ours);
     reference.spread = ours.and_then(|ours| Some(word::Spread { theirs: summary.cv_robust?, ours: ours.cv_robust? }));
     reference.verdict = Some(match ratio.verdict(better) {
         RatioVerdict::AtLeast => Verdict::AtLeast,
@@ -60,7 +60,7 @@ pub(super) fn enter(
 }
 
 fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
-    let ratio = ratio(pairs).ok()?;
+    let ratio = ratio(pairs)?;
     let (ours, theirs): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     Some(word::Also {
         name: common.name.to_owned(),

@@ -25,23 +25,19 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     ];
     let title = format!("{}: latency by offered load", area_title(area));
     let mut grid = Grid::new(format!("{area}-loads"), Some(area), title, columns);
-    let loaded = |row: &&&Row| row.status == Status::Ok;
-    let with_load = |row: &&Row| params(row).and_then(|own| Some((own.clone(), own.load_percent?)));
-    grid.lines = rows
-        .iter()
-        .filter(loaded)
-        .filter_map(|row| with_load(row).map(|(own, load)| GridLine::of(row, cells(row, &own, load))))
-        .collect();
+    let line = |row: &&Row| {
+        let own = params(row).filter(|_| row.status == Status::Ok)?;
+        Some(GridLine::of(row, cells(row, own, own.load_percent?)))
+    };
+    grid.lines = rows.iter().filter_map(line).collect();
     if !grid.lines.is_empty() {
-        grid.notes.push(
-            "Load: offered rate as a percentage of the highest rate, measured just before. Began \
-                 late: requests that waited for a free place in the queue; the wait \
-                 is part of the latency."
-                .to_owned(),
-        );
+        grid.notes.push(NOTE.to_owned());
     }
     grid
 }
+
+const NOTE: &str = "Load: offered rate as a percentage of the highest rate, measured just before. Began late: requests that \
+                    waited for a free place in the queue; the wait is part of the latency.";
 
 fn cells(row: &Row, own: &DiskParams, load: u32) -> Vec<Cell> {
     let percentiles = row.metric(MetricName::Latency).and_then(|latency| latency.summary.percentiles);

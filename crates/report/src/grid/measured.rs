@@ -9,27 +9,19 @@ use super::groups::groups;
 use crate::html::text::capital;
 use crate::reason::{kind_words, reason_words};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
-use areas::disk::familiar;
-use areas::disk::words;
+use areas::disk::{familiar, words};
 use areas::label::{Axis, Common, Label, area_title};
 use model::number::{Notation, clock, percent, quantity};
 
 /// Columns that are kept even where they are empty.
 const ALWAYS: [&str; 3] = ["Measured", "Of peak", "Confidence"];
 
-const KNOWN_AS: &str = "Known as";
-
 pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status == Status::Ok).collect();
     let axis = Axis::of(area, &rows);
     let common = Common::of(&rows, axis).on(&rows, &document.machine);
     let place = common.words().map_or_else(String::new, |words| format!("; {words}"));
-    let columns = vec![
-        Column::text("What"),
-        Column::text("How"),
-        Column::text("Detail"),
-        Column::text(KNOWN_AS),
-        Column::number(axis_heading(axis)),
+    let columns = [
         Column::number("Measured"),
         Column::number("±95 %"),
         Column::number("p99").base(Unit::Second),
@@ -42,10 +34,9 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
         Column::number("n"),
     ];
     let mut grid =
-        Grid::new(format!("{area}-measured"), Some(area), format!("{}: measured{place}", area_title(area)), columns);
-    grid.lines = in_order(&rows, axis, &common)
-        .filter_map(|(row, label)| Some(GridLine::of(row, cells(row, row.metrics.first()?, label, axis))))
-        .collect();
+        list(area, (format!("{area}-measured"), &format!("measured{place}")), (&rows, axis, &common), columns, |row| {
+            Some(cells(row, row.metrics.first()?))
+        });
     grid.notes.extend(rows.iter().any(|row| familiar::name(row).is_some()).then(|| familiar::ABOUT.to_owned()));
     grid.notes.extend(words::cpu_words(&rows));
     grid.notes.extend(words::loop_words(&rows));
@@ -53,7 +44,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     grid.without_empty_columns(&ALWAYS)
 }
 
-fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
+fn cells(row: &Row, metric: &Metric) -> Vec<Cell> {
     let summary = &metric.summary;
     let notation = Notation::of(row.area, metric.unit);
     let shown = |value: Option<f64>| Cell::number(value, |value| quantity(value, notation));
@@ -62,11 +53,6 @@ fn cells(row: &Row, metric: &Metric, label: Label, axis: Axis) -> Vec<Cell> {
     let peak = areas::chart::classic::tightest(metric);
     let kind = peak.map_or_else(String::new, |peak| kind_words(peak.kind).to_owned());
     vec![
-        Cell::text(label.what),
-        Cell::text(label.how),
-        Cell::text(label.detail),
-        Cell::text(familiar::name(row).unwrap_or_default()),
-        Cell::count(axis.position(row)),
         shown(Some(summary.median)),
         Cell::number(half, |half| format!("±{}", percent(half))),
         Cell::seconds(p99(row)),
@@ -87,40 +73,33 @@ fn p99(row: &Row) -> Option<f64> {
 pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.status != Status::Ok).collect();
     let axis = Axis::of(area, &rows);
-    let common = Common::of(&[], axis);
-    let columns = vec![
-        Column::text("What"),
-        Column::text("How"),
-        Column::text("Detail"),
-        Column::text(KNOWN_AS),
-        Column::number(axis_heading(axis)),
-        Column::text("Status"),
-        Column::text("Reason"),
-    ];
-    let title = format!("{}: not measured", area_title(area));
-    let mut grid = Grid::new(format!("{area}-not-measured"), Some(area), title, columns);
-    grid.lines = in_order(&rows, axis, &common)
-        .map(|(row, Label { what, how, detail })| {
-            let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
-            let place = Cell::count(axis.position(row));
-            let name = familiar::name(row).unwrap_or_default().to_owned();
-            let words = [row.status.to_string(), reason].map(Cell::text);
-            GridLine::of(
-                row,
-                [what, how, detail, name].map(Cell::text).into_iter().chain([place]).chain(words).collect(),
-            )
-        })
-        .collect();
-    grid.without_empty_columns(&["Reason"])
+    let columns = ["Status", "Reason"].map(Column::text);
+    let cells = |row: &Row| {
+        let reason = row.reason.as_deref().map_or_else(String::new, reason_words);
+        Some(vec![Cell::text(row.status.to_string()), Cell::text(reason)])
+    };
+    let name = (format!("{area}-not-measured"), "not measured");
+    list(area, name, (&rows, axis, &Common::of(&[], axis)), columns, cells).without_empty_columns(&["Reason"])
 }
 
-/// Each row with its label, in reading order.
-fn in_order<'a>(rows: &[&'a Row], axis: Axis, common: &Common) -> impl Iterator<Item = (&'a Row, Label)> {
-    let groups = groups(rows, axis, common).into_iter();
-    groups.flat_map(|group| group.rows.into_iter().map(move |row| (row, group.label.clone())))
-}
-
-/// The axis as a heading: `Threads`.
-fn axis_heading(axis: Axis) -> String {
-    capital(axis.name())
+/// A line for each row that has cells, in reading order, after its label.
+fn list<const N: usize>(
+    area: Area,
+    (name, title): (String, &str),
+    (rows, axis, common): (&[&Row], Axis, &Common),
+    columns: [Column; N],
+    cells: impl Fn(&Row) -> Option<Vec<Cell>>,
+) -> Grid {
+    let labels = ["What", "How", "Detail", "Known as"].map(Column::text);
+    let columns = labels.into_iter().chain([Column::number(capital(axis.name()))]).chain(columns);
+    let mut grid = Grid::new(name, Some(area), format!("{}: {title}", area_title(area)), columns.collect());
+    for group in groups(rows, axis, common) {
+        let Label { what, how, detail } = &group.label;
+        grid.lines.extend(group.rows.into_iter().filter_map(|row| {
+            let label = [what, how, detail, familiar::name(row).unwrap_or_default()].map(Cell::text);
+            let line = label.into_iter().chain([Cell::count(axis.position(row))]).chain(cells(row)?);
+            Some(GridLine::of(row, line.collect()))
+        }));
+    }
+    grid
 }

@@ -30,25 +30,19 @@ pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let limits = grouped(peaks, |(_, unit, peak)| Some((*unit, peak.kind, peak.value.to_bits(), &peak.formula)));
     let line = |(_, alike): (_, Vec<(&Row, Unit, &Peak)>)| {
         let (first, unit, peak) = alike[0];
-        line(first, unit, peak, alike.len() as u64)
+        let cells = vec![
+            Cell::text(Label::sentence(first)),
+            Cell::text(kind_words(peak.kind)),
+            Cell::number(Some(peak.value), |value| quantity(value, Notation::of(area, unit))),
+            Cell::text(peak.formula.clone()),
+            Cell::text(peak.inputs.iter().map(input_words).collect::<Vec<_>>().join("; ")),
+            Cell::share(peak.uncertainty),
+            Cell::count(alike.len() as u64),
+        ];
+        GridLine { id: (alike.len() == 1).then(|| first.id.clone()), cells, confidence: None }
     };
     grid.lines = limits.into_iter().map(line).collect();
     grid.without_empty_columns(&[])
-}
-
-fn line(first: &Row, unit: Unit, peak: &Peak, rows: u64) -> GridLine {
-    let notation = Notation::of(first.area, unit);
-    let inputs = peak.inputs.iter().map(input_words).collect::<Vec<_>>().join("; ");
-    let cells = vec![
-        Cell::text(Label::sentence(first)),
-        Cell::text(kind_words(peak.kind)),
-        Cell::number(Some(peak.value), |value| quantity(value, notation)),
-        Cell::text(peak.formula.clone()),
-        Cell::text(inputs),
-        Cell::share(peak.uncertainty),
-        Cell::count(rows),
-    ];
-    GridLine { id: (rows == 1).then(|| first.id.clone()), cells, confidence: None }
 }
 
 /// `flop/cycle = 32 (table: AMD Zen 5, 2 x 512-bit FMA)`.

@@ -6,7 +6,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use crate::reason::reason_words;
+use crate::reason::{NO_REASON, reason_words};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
 use model::number::{Notation, UnitScale, quantity};
@@ -44,9 +44,7 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
     let interval = reference.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
     let remark = match reference.status {
         Status::Ok => reference.explanation.clone().unwrap_or_default(),
-        status => {
-            format!("{status}: {}", reason_words(reference.reason.as_deref().unwrap_or("no reason was recorded")))
-        }
+        status => format!("{status}: {}", reason_words(reference.reason.as_deref().unwrap_or(NO_REASON))),
     };
     vec![
         Cell::text(Label::sentence(row)),
@@ -57,7 +55,7 @@ fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
         shown(theirs),
         Cell::number(reference.ratio, |ratio| format!("{ratio:.3}")),
         Cell::text(interval),
-        Cell::text(reference.verdict.map_or("", |verdict| verdict_words(Some(verdict)))),
+        Cell::text(reference.verdict.map_or("", |_| verdict_words(reference.verdict))),
         Cell::count(reference.samples.len() as u64),
         Cell::text(remark),
     ]

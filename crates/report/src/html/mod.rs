@@ -17,13 +17,12 @@ mod verdict;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Output, State, context};
 use model::document::{Document, Status};
-use model::experiment::Area;
 use model::number::{counted, duration};
 
 use crate::chart::{self, charts};
 use crate::grid::grids;
 use crate::render::RenderError;
-use crate::terminal::machine_words;
+use crate::terminal::{machine_words, suite_words};
 use tables::Anchors;
 
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -84,7 +83,7 @@ fn page(document: &Document) -> Value {
     let run = &document.run;
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
     let planned = counted(document.experiments.len() as u64, "result");
-    let suite = if run.suite.parse::<Area>().is_ok() { run.suite.clone() } else { format!("{} suite", run.suite) };
+    let suite = suite_words(&run.suite);
     let machine = machine_words(&document.machine);
     let resumed = match run.resumed.len() {
         0 => String::new(),

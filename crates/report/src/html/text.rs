@@ -87,7 +87,7 @@ pub(super) fn row_anchor(index: usize) -> String {
 }
 
 /// A kind of warning inside a sentence: `wide interval`, `vCPU shared`.
-pub(super) fn warning_words(code: &str) -> String {
+pub(crate) fn warning_words(code: &str) -> String {
     code.replace('_', " ").replace("cpu", "CPU")
 }
 

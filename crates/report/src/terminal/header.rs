@@ -1,11 +1,12 @@
 //! The first lines: program, suite, machine, duration and confidence.
 
 use model::document::{Document, Status};
+use model::experiment::Area;
 use model::machine::Machine;
+use model::number::{counted, duration, size};
 
 use crate::layout::{flow, wrap};
 use crate::style::{Style, Tone};
-use model::number::{counted, duration, size};
 
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     let parts: Vec<String> = summary(document).iter().map(|part| style.clean(part)).collect();
@@ -17,33 +18,29 @@ pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
 
 pub(crate) fn summary(document: &Document) -> Vec<String> {
     let run = &document.run;
-    let confidence =
-        run.confidence.map_or_else(|| "no confidence".to_owned(), |confidence| format!("{confidence} confidence"));
     let parts = [
         format!("Assay {}", document.assay.version),
-        // An area that was measured alone has its name in place of a suite's.
-        if is_area(&run.suite) { run.suite.clone() } else { format!("{} suite", run.suite) },
+        suite_words(&run.suite),
         machine_words(&document.machine),
         duration(run.seconds),
-        confidence,
+        format!("{} confidence", run.confidence.map_or("no", |confidence| confidence.name())),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-fn is_area(suite: &str) -> bool {
-    suite.parse::<model::experiment::Area>().is_ok()
+/// `quick suite`; an area that was measured alone has its name in place of a suite's.
+pub(crate) fn suite_words(suite: &str) -> String {
+    if suite.parse::<Area>().is_ok() { suite.to_owned() } else { format!("{suite} suite") }
 }
 
 /// `AMD EPYC 9575F (Zen 5), 2 cores, 23 GiB, KVM guest`.
 pub(crate) fn machine_words(machine: &Machine) -> String {
     let cpu = &machine.cpu;
-    let mut parts = Vec::new();
-    match (cpu.model_name.as_deref().map(short_model), &cpu.microarchitecture) {
-        (Some(name), Some(microarchitecture)) => parts.push(format!("{name} ({microarchitecture})")),
-        (Some(name), None) => parts.push(name),
-        (None, Some(microarchitecture)) => parts.push(format!("{microarchitecture} processor")),
-        (None, None) => parts.push("unknown processor".to_owned()),
-    }
+    let mut parts = vec![match (cpu.model_name.as_deref().map(short_model), &cpu.microarchitecture) {
+        (Some(name), Some(microarchitecture)) => format!("{name} ({microarchitecture})"),
+        (Some(name), None) => name,
+        (None, microarchitecture) => format!("{} processor", microarchitecture.as_deref().unwrap_or("unknown")),
+    }];
     parts.extend(cpu.cores.map(|cores| counted(u64::from(cores), "core")));
     parts.extend(cpu.threads.filter(|threads| Some(*threads) != cpu.cores).map(|n| counted(u64::from(n), "CPU")));
     let available = cpu.available_cpus.len() as u64;
@@ -61,7 +58,7 @@ pub(crate) fn machine_words(machine: &Machine) -> String {
 
 /// A brand string without marks of registration, number of cores, and clock.
 fn short_model(name: &str) -> String {
-    let name = name.replace("(R)", "").replace("(TM)", "").replace("(r)", "").replace("(tm)", "");
+    let name = ["(R)", "(TM)", "(r)", "(tm)"].iter().fold(name.to_owned(), |name, mark| name.replace(mark, ""));
     let name = name.split(" @ ").next().unwrap_or_default();
     let noise = |word: &&str| !(word.ends_with("-Core") || matches!(*word, "CPU" | "Processor"));
     name.split_whitespace().filter(noise).collect::<Vec<_>>().join(" ")
@@ -69,26 +66,18 @@ fn short_model(name: &str) -> String {
 
 /// Why a run is not whole, in a sentence.
 pub(crate) fn state(document: &Document) -> Option<String> {
-    let planned = document.experiments.len();
+    let planned = counted(document.experiments.len() as u64, "benchmark");
     let count = |status| document.experiments.iter().filter(|row| row.status == status).count();
-    let measured = count(Status::Ok);
-    if planned == 0 {
-        return Some("No benchmark was planned.".to_owned());
+    let [measured, failed, skipped] = [Status::Ok, Status::Failed, Status::Skipped].map(count);
+    if document.experiments.is_empty() {
+        Some("No benchmark was planned.".to_owned())
+    } else if !document.run.complete {
+        Some(format!("This run was interrupted: {measured} of {planned} were measured."))
+    } else if measured < document.experiments.len() {
+        Some(format!("{measured} of {planned} measured, {failed} failed, {skipped} skipped."))
+    } else {
+        None
     }
-    if !document.run.complete {
-        return Some(format!(
-            "This run was interrupted: {measured} of {} were measured.",
-            counted(planned as u64, "benchmark")
-        ));
-    }
-    if measured < planned {
-        let (failed, skipped) = (count(Status::Failed), count(Status::Skipped));
-        return Some(format!(
-            "{measured} of {} measured, {failed} failed, {skipped} skipped.",
-            counted(planned as u64, "benchmark")
-        ));
-    }
-    None
 }
 
 #[cfg(test)]

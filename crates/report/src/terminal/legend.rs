@@ -10,8 +10,7 @@ use crate::layout::paragraph;
 use crate::style::{Style, Tone};
 use crate::terminal::row::p99;
 use areas::cpu::label as cpu;
-use areas::disk::familiar;
-use areas::disk::words;
+use areas::disk::{familiar, words};
 use areas::net::label as net;
 
 /// A sentence for each thing that needs one; nothing where nothing was measured.
@@ -56,18 +55,18 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
 
 /// What the values are, also without an interval.
 fn value_words(measured: &[&Row], style: &Style) -> String {
-    let metrics = || measured.iter().filter_map(|row| row.metrics.first());
-    let too_few = metrics().find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
+    let mut metrics = measured.iter().filter_map(|row| row.metrics.first());
+    let too_few = metrics.find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);
     let end = too_few.map_or_else(String::new, |n| format!(" (n={n}: too few samples for an interval)"));
     format!("Values are medians {} half of the 95 % interval{end}.", style.plus_minus())
 }
 
 fn shares(measured: &[&Row]) -> impl Iterator<Item = &'static str> {
-    let metrics = || measured.iter().filter_map(|row| row.metrics.first());
-    let kinds = || metrics().filter_map(|metric| metric.efficiency).map(|efficiency| efficiency.of);
-    let physical = kinds().any(|kind| kind != PeakKind::MeasuredCeiling);
-    let ceiling = kinds().any(|kind| kind == PeakKind::MeasuredCeiling);
-    let physical = physical.then_some("Of peak: share of the theoretical peak; assay info shows its formula.");
-    let ceiling = ceiling.then_some("Of ceiling: share of the best result of another benchmark on this machine.");
-    physical.into_iter().chain(ceiling)
+    let kinds = || measured.iter().filter_map(|row| Some(row.metrics.first()?.efficiency?.of));
+    let (ceilings, physical): (Vec<_>, Vec<_>) = kinds().partition(|kind| *kind == PeakKind::MeasuredCeiling);
+    let sentences = [
+        (physical, "Of peak: share of the theoretical peak; assay info shows its formula."),
+        (ceilings, "Of ceiling: share of the best result of another benchmark on this machine."),
+    ];
+    sentences.into_iter().filter(|(kinds, _)| !kinds.is_empty()).map(|(_, sentence)| sentence)
 }

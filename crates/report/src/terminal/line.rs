@@ -6,7 +6,7 @@ use model::unit::Unit;
 use super::notes::short_kind;
 use super::table::per_cycle;
 use crate::layout::{cut, width};
-use crate::reason::reason_words;
+use crate::reason::{NO_REASON, reason_words};
 use crate::style::{Style, Tone};
 use crate::terminal::row::{confidence_tone, p99};
 use model::number::{Notation, digits, percent, quantity, spread};
@@ -22,29 +22,24 @@ const VALUE_WIDTH: usize = 13;
 pub fn row_line(row: &Row, style: &Style) -> String {
     let id = padded_id(row, style);
     if row.status != Status::Ok {
-        let reason = reason_words(row.reason.as_deref().unwrap_or("no reason was recorded"));
-        let text = cut(&style.clean(&format!("{}: {reason}", row.status)), room(&id, style), style);
+        let room = style.width.saturating_sub(width(&id)).max(16);
+        let reason = reason_words(row.reason.as_deref().unwrap_or(NO_REASON));
+        let text = cut(&style.clean(&format!("{}: {reason}", row.status)), room, style);
         return format!("{id}{}", style.paint(&text, if row.status == Status::Failed { Tone::Bad } else { Tone::Dim }));
     }
-    let efficiency = row.metrics.first().and_then(|metric| metric.efficiency);
-    let share =
-        efficiency.map(|efficiency| format!("{:>7} of {}", percent(efficiency.value), short_kind(efficiency.of)));
+    let share = row.metrics.first().and_then(|metric| metric.efficiency);
+    let share = share.map(|share| format!("{:>7} of {}", percent(share.value), short_kind(share.of)));
     let tail = p99(row).map(|seconds| format!("p99 {:>8}", quantity(seconds, Unit::Second)));
     let tail = tail.or_else(|| per_cycle(row).map(|ops| format!("{:>5} per cycle", digits(ops))));
-    let confidence = row.confidence.map_or("", |confidence| confidence.name());
     let words = |tail: Option<String>, share: &Option<String>| {
         let parts = [Some(format!("{id}{}", value_words(row, style))), tail, share.clone()];
         format!("{}  ", parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
     };
     let whole = words(tail, &share);
+    let (confidence, tone) = row.confidence.map_or(("", Tone::Plain), |own| (own.name(), confidence_tone(own)));
     let fits = width(&whole) + width(confidence) <= style.width;
     let line = if fits { whole } else { words(None, &share) };
-    let line = format!(
-        "{line}{}",
-        row.confidence
-            .map_or_else(String::new, |confidence| style.paint(confidence.name(), confidence_tone(confidence)))
-    );
-    line.trim_end().to_owned()
+    format!("{line}{}", style.paint(confidence, tone)).trim_end().to_owned()
 }
 
 /// A row with fewer samples than are wanted: `cpu/fma/fp64/avx512/t1   147.2 GFLOP/s n=3  … so far, 3 of 9 samples`.
@@ -59,10 +54,6 @@ pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
 
 fn padded_id(row: &Row, style: &Style) -> String {
     format!("{:<ID_WIDTH$}  ", style.clean(&row.id))
-}
-
-fn room(id: &str, style: &Style) -> usize {
-    style.width.saturating_sub(width(id)).max(16)
 }
 
 fn value_words(row: &Row, style: &Style) -> String {

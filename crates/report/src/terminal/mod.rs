@@ -26,7 +26,7 @@ use crate::grid::groups::{by_area, groups};
 use crate::layout::{separated, wrap};
 use crate::style::Style;
 
-pub(crate) use header::{machine_words, state, summary};
+pub(crate) use header::{machine_words, state, suite_words, summary};
 pub use line::{provisional_line, row_line};
 
 /// The whole result, ending in a newline.

@@ -8,11 +8,12 @@ use model::isa::{CpuOp, Element};
 use model::number::{counted, factor, quantity};
 use model::peak::PeakKind;
 use model::unit::Better;
-use model::warning::{Confidence, WarningCode};
+use model::warning::{Confidence, Warning, WarningCode};
 use model::words::Named;
 
 use super::sections::Section;
-use crate::html::text::capital;
+use crate::grid::groups::grouped;
+use crate::html::text::{capital, warning_words};
 use crate::layout::wrap;
 use crate::reason::{self, kind_words, without_words};
 use crate::style::{Style, Tone};
@@ -60,15 +61,6 @@ impl<'a> Remark<'a> {
     }
 }
 
-/// A kind of warning without a mark.
-#[derive(Debug)]
-struct Also<'a> {
-    code: &'a Named<WarningCode>,
-    rows: u64,
-    /// The text on its first row.
-    text: String,
-}
-
 #[derive(Debug)]
 struct Note<'a> {
     key: Key,
@@ -78,7 +70,8 @@ struct Note<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Notes<'a> {
     notes: Vec<Note<'a>>,
-    also: Vec<Also<'a>>,
+    /// The warnings without a mark.
+    also: Vec<&'a Warning>,
 }
 
 impl<'a> Notes<'a> {
@@ -87,9 +80,7 @@ impl<'a> Notes<'a> {
         for section in sections {
             let mixed = efficiency_kind(section).is_none();
             for group in &section.groups {
-                for row in &group.rows {
-                    notes.add_row(row);
-                }
+                group.rows.iter().for_each(|row| notes.add_row(row));
                 for row in &group.rows {
                     notes.add_peak(row, mixed);
                     if holds_vectors_against(row) {
@@ -97,9 +88,7 @@ impl<'a> Notes<'a> {
                     }
                 }
             }
-            for row in section.apart.iter().chain(&section.classic) {
-                notes.add_row(row);
-            }
+            section.apart.iter().chain(&section.classic).for_each(|row| notes.add_row(row));
         }
         notes
     }
@@ -117,12 +106,7 @@ impl<'a> Notes<'a> {
                 let remark = Remark { value, advice, ..Remark::new(row, warning.text.clone()) };
                 self.add(key_of(row, &warning.code), remark);
             } else if !is_about_peak(&warning.code) {
-                if let Some(also) = self.also.iter_mut().find(|also| *also.code == warning.code) {
-                    also.rows += 1;
-                } else {
-                    let text = format!("{} {}", warning.text, warning.advice);
-                    self.also.push(Also { code: &warning.code, rows: 1, text });
-                }
+                self.also.push(warning);
             }
         }
     }
@@ -135,7 +119,7 @@ impl<'a> Notes<'a> {
             let key = key_of(row, &warning.code);
             let mut remark = Remark::new(row, warning.text.clone());
             if key == Key::UnknownPeak(row.area) {
-                remark.declaration = declaration(row);
+                remark.declaration = (labels(row.area).declaration)(row);
                 remark.advice = remark.declaration.map_or_else(String::new, |_| warning.advice.clone());
             } else {
                 (remark.value, remark.advice) = (warning.value, warning.advice.clone());
@@ -169,7 +153,8 @@ impl<'a> Notes<'a> {
     /// The footnotes behind a row's confidence, or behind its having none.
     pub(super) fn of_row(&self, row: &Row) -> Vec<usize> {
         if row.status != Status::Ok {
-            let reason = |note: &Note<'_>| matches!(&note.key, Key::Reason(..)) && note.has(row);
+            let has = |note: &Note<'_>| note.remarks.iter().any(|remark| std::ptr::eq(remark.row, row));
+            let reason = |note: &Note<'_>| matches!(&note.key, Key::Reason(..)) && has(note);
             return self.notes.iter().position(reason).map(|index| index + 1).into_iter().collect();
         }
         let numbers = confidence_codes(row).into_iter().filter_map(|code| self.number(&key_of(row, code)));
@@ -193,12 +178,11 @@ impl<'a> Notes<'a> {
 
     /// The footnotes behind a row's share of the peak.
     pub(super) fn of_peak(&self, row: &Row) -> Vec<usize> {
-        let key = if has_no_limit(row) {
-            Some(Key::NoLimit)
-        } else if let Some(warning) = row.warnings.iter().find(|warning| is_about_peak(&warning.code)) {
-            Some(key_of(row, &warning.code))
-        } else {
-            against(row).map(|(kind, _)| Key::Kind(kind))
+        let warning = row.warnings.iter().find(|warning| is_about_peak(&warning.code));
+        let key = match warning {
+            _ if has_no_limit(row) => Some(Key::NoLimit),
+            Some(warning) => Some(key_of(row, &warning.code)),
+            None => against(row).map(|(kind, _)| Key::Kind(kind)),
         };
         let plain = holds_vectors_against(row).then_some(Key::Plain);
         let keys = [key, plain].into_iter().flatten();
@@ -216,15 +200,20 @@ impl<'a> Notes<'a> {
 
     /// The warnings without a mark: one line for each that must be read, and one for the names of the others.
     fn also_lines(&self, style: &Style) -> Vec<String> {
-        let full = |also: &&Also<'_>| SHOWN_IN_FULL.iter().any(|code| also.code == code);
-        let (shown, named): (Vec<_>, Vec<_>) = self.also.iter().partition(full);
-        let name = |code: &str| code.replace('_', " ").replace("cpu", "CPU");
-        let words = |also: &Also<'_>| format!("{} on {}", name(also.code.as_str()), counted(also.rows, "result"));
+        let kinds = grouped(self.also.iter().copied(), |warning| Some(&warning.code)).into_iter();
+        let full = |(code, _): &(&Named<WarningCode>, Vec<&Warning>)| SHOWN_IN_FULL.iter().any(|shown| *code == shown);
+        let (shown, named): (Vec<_>, Vec<_>) = kinds.partition(full);
+        let words = |(code, alike): &(&Named<WarningCode>, Vec<&Warning>)| {
+            format!("{} on {}", warning_words(code.as_str()), counted(alike.len() as u64, "result"))
+        };
         let wrapped = |line: String| wrap(&style.clean(&line), " ", style.width);
-        let shown = shown.iter().map(|also| format!("{}: {}", capital(&words(also)), also.text));
+        let shown = shown.iter().map(|kind| {
+            let Warning { text, advice, .. } = kind.1[0];
+            format!("{}: {text} {advice}", capital(&words(kind)))
+        });
         let mut lines: Vec<String> = shown.flat_map(wrapped).collect();
         if !named.is_empty() {
-            let named: Vec<String> = named.into_iter().map(words).collect();
+            let named: Vec<String> = named.iter().map(words).collect();
             let named = wrapped(format!("Other warnings, without effect on the confidence: {}.", named.join(", ")));
             lines.extend(named.iter().map(|line| style.paint(line, Tone::Dim)));
         }
@@ -233,10 +222,6 @@ impl<'a> Notes<'a> {
 }
 
 impl Note<'_> {
-    fn has(&self, row: &Row) -> bool {
-        self.remarks.iter().any(|remark| std::ptr::eq(remark.row, row))
-    }
-
     fn text(&self) -> String {
         if self.key == Key::Plain {
             return plain_text(&self.remarks.iter().map(|remark| remark.row).collect::<Vec<_>>());
@@ -260,13 +245,10 @@ impl Note<'_> {
     /// The options that declare the limits of all its rows, unless a text has them.
     fn example(&self) -> String {
         let named = |remark: &Remark<'_>| remark.text.contains("--declare") || remark.advice.contains("--declare");
-        let mut options: Vec<&str> = Vec::new();
-        for option in self.remarks.iter().filter(|remark| !named(remark)).filter_map(|remark| remark.declaration) {
-            if !options.contains(&option) {
-                options.push(option);
-            }
-        }
-        if options.is_empty() { String::new() } else { format!("For example: {}", options.join(" ")) }
+        let declared = self.remarks.iter().filter(|remark| !named(remark));
+        let options = grouped(declared, |remark| remark.declaration).into_iter().map(|(option, _)| option);
+        let options = options.collect::<Vec<_>>().join(" ");
+        if options.is_empty() { options } else { format!("For example: {options}") }
     }
 }
 
@@ -286,10 +268,6 @@ fn holds_vectors_against(row: &Row) -> bool {
 pub(super) fn has_no_limit(row: &Row) -> bool {
     is_loopback(row)
         && headline(row).is_some_and(|metric| metric.better == Better::Lower && metric.efficiency.is_none())
-}
-
-fn declaration(row: &Row) -> Option<&'static str> {
-    (labels(row.area).declaration)(row)
 }
 
 fn key_of(row: &Row, code: &Named<WarningCode>) -> Key {
@@ -356,28 +334,23 @@ fn plain_text(rows: &[&Row]) -> String {
     let of = |element: Element| {
         let rows = rows.iter().filter_map(|row| Some((*row, cpu::params(row)?)));
         let own = rows.filter(|(_, params)| params.element == element);
-        own.max_by_key(|(row, params)| (!is_oversubscribed(row), params.threads))
+        let is_crowded = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
+        own.max_by_key(|(row, params)| (!is_crowded(row), params.threads))
     };
     let shown: Vec<(&Row, &CpuParams)> = Element::ALL.iter().filter_map(|element| of(*element)).collect();
     let counts = || shown.iter().map(|(_, params)| params.threads);
     let common = counts().next().filter(|first| counts().all(|count| count == *first));
-    let items: Vec<String> =
-        shown.iter().filter_map(|(row, params)| plain_item(row, params, common.is_none())).collect();
+    // `FP64 21x (191.9 GFLOP/s)`.
+    let item = |(row, params): &(&Row, &CpuParams)| {
+        let (peak, metric) = (vector_peak(row)?, headline(row)?);
+        let (value, times) = (quantity(peak, metric.unit), factor(peak / metric.summary.median));
+        let with = if common.is_none() { format!(" with {}", threads(params.threads)) } else { String::new() };
+        Some(format!("{} {times}x ({value}{with})", cpu::precision(params.element)))
+    };
+    let items: Vec<String> = shown.iter().filter_map(item).collect();
     let with = common.map_or_else(String::new, |count| format!(", with {}", threads(count)));
     format!(
         "Share of the scalar peak, the limit of a plain loop. The vector peak is higher{with}: {}.",
         items.join(", ")
     )
-}
-
-fn is_oversubscribed(row: &Row) -> bool {
-    row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
-}
-
-/// `FP64 21x (191.9 GFLOP/s)`.
-fn plain_item(row: &Row, params: &CpuParams, name_threads: bool) -> Option<String> {
-    let (peak, metric) = (vector_peak(row)?, headline(row)?);
-    let value = quantity(peak, metric.unit);
-    let threads = if name_threads { format!(" with {}", threads(params.threads)) } else { String::new() };
-    Some(format!("{} {}x ({value}{threads})", cpu::precision(params.element), factor(peak / metric.summary.median)))
 }

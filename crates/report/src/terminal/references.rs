@@ -1,18 +1,17 @@
 //! What reference tools measured: a line for each row and tool, then which did not run, and why two values may differ.
 
 use model::document::{Row, Status};
-use model::number::percent_brief;
+use model::number::{UnitScale, counted, digits, percent_brief};
 use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 
 use super::sections::Section;
 use crate::grid::groups::grouped;
 use crate::grid::references::{ours, scale, verdict_words};
-use crate::layout::{Align, Block, Cell, Column, cut, table, table_width, wrap};
-use crate::reason::reason_words;
+use crate::layout::{Align, Block, Cell, Column, cut, fitting, table, wrap};
+use crate::reason::{NO_REASON, reason_words};
 use crate::style::{Style, Tone};
 use areas::label::Label;
-use model::number::{UnitScale, counted, digits};
 
 const TITLE: &str = "Compared with reference tools";
 
@@ -88,14 +87,14 @@ impl Pairing<'_> {
     }
 
     /// The verdict in words; `why`: with the reason of an inconclusive one.
-    fn verdict(&self, style: &Style, why: bool) -> (String, Tone) {
+    fn verdict(&self, style: &Style, why: bool) -> Cell {
         let words = verdict_words(self.reference.verdict);
         let pairs = counted(self.reference.samples.len() as u64, "pair");
         match self.reference.verdict {
-            Some(Verdict::AtLeast) => (words.to_owned(), Tone::Good),
-            Some(Verdict::Below) => (words.to_owned(), Tone::Bad),
-            _ if why => (format!("{words}: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair),
-            _ => (words.to_owned(), Tone::Fair),
+            Some(Verdict::AtLeast) => Cell::new(words, Tone::Good),
+            Some(Verdict::Below) => Cell::new(words, Tone::Bad),
+            _ if why => Cell::new(format!("{words}: {}", self.half_width(style).unwrap_or(pairs)), Tone::Fair),
+            _ => Cell::new(words, Tone::Fair),
         }
     }
 }
@@ -109,77 +108,56 @@ impl Comparison<'_> {
     /// In the first of these forms that fits: a line for each tool; the row above its tools; the same with half of the
     /// interval.
     fn lines(&self) -> Vec<String> {
-        let fits = |blocks: &[Block], gap: usize, indent: usize| table_width(blocks, gap) + indent <= self.style.width;
-        let mut wide = vec![self.what_block()];
-        wide.extend(self.blocks(true));
-        if fits(&wide, 2, 0) {
-            return table(&wide, 2, self.style);
+        const INDENT: &str = "    ";
+        let what =
+            |pairing: &Pairing<'_>| if pairing.first { self.style.clean(&pairing.words()) } else { String::new() };
+        let whats = Block::single(TITLE, Align::Left, self.lines.iter().map(|one| Cell::plain(what(one)).indented()));
+        let wide = std::iter::once(whats).chain(self.blocks(true)).collect();
+        if let Some((blocks, gap)) = fitting([(wide, 2)], self.style.width) {
+            return table(&blocks, gap, self.style);
         }
-        let narrow = [(true, 2), (false, 2)].map(|(ends, gap)| (self.blocks(ends), gap));
-        let found = narrow.into_iter().find(|(blocks, gap)| fits(blocks, *gap, Self::INDENT.len()));
+        let narrow = [true, false].map(|ends| (self.blocks(ends), 2));
+        let found = fitting(narrow, self.style.width.saturating_sub(INDENT.len()));
         let (blocks, gap) = found.unwrap_or_else(|| (self.blocks(false), 1));
-        self.below(&table(&blocks, gap, self.style))
-    }
-
-    const INDENT: &'static str = "    ";
-
-    /// The row on a line of its own, the tools below it.
-    fn below(&self, values: &[String]) -> Vec<String> {
+        let mut values = table(&blocks, gap, self.style).into_iter();
         let mut lines = vec![self.style.paint(TITLE, Tone::Strong)];
-        lines.extend(values.first().map(|heading| format!("{}{heading}", Self::INDENT)));
-        for (pairing, values) in self.lines.iter().zip(values.iter().skip(1)) {
+        lines.extend(values.next().map(|heading| format!("{INDENT}{heading}")));
+        for (pairing, values) in self.lines.iter().zip(values) {
             if pairing.first {
-                lines.extend(wrap(&self.style.clean(&pairing.words()), "  ", self.style.width));
+                lines.extend(wrap(&what(pairing), "  ", self.style.width));
             }
-            lines.push(format!("{}{values}", Self::INDENT));
+            lines.push(format!("{INDENT}{values}"));
         }
         lines
     }
 
-    fn column(&self, align: Align, cell: impl Fn(&Pairing<'_>) -> Cell) -> Column {
-        Column::new(align, self.lines.iter().map(cell))
-    }
-
-    fn what_block(&self) -> Block {
-        let what = |pairing: &Pairing<'_>| {
-            Cell::plain(if pairing.first { self.style.clean(&pairing.words()) } else { String::new() }).indented()
-        };
-        Block::new(TITLE, Align::Left, vec![self.column(Align::Left, what)])
-    }
-
     /// The values, with both `ends` of the interval or with half of its width.
     fn blocks(&self, ends: bool) -> Vec<Block> {
+        let column =
+            |align: Align, cell: &dyn Fn(&Pairing<'_>) -> Cell| Column::new(align, self.lines.iter().map(cell));
         let text = |text: Option<String>| Cell::plain(text.unwrap_or_default());
         let value = |pairing: &Pairing<'_>, value: Option<f64>| {
             text(pairing.scale().zip(value).map(|(scale, value)| scale.digits(value)))
         };
-        let tool = self.column(Align::Left, |pairing| Cell::plain(pairing.tool(self.style)));
-        let ours = self.column(Align::Decimal, |pairing| value(pairing, ours(pairing.reference)));
-        let theirs = self.column(Align::Decimal, |pairing| value(pairing, pairing.reference.median));
-        let unit = self.column(Align::Left, |pairing| Cell::plain(pairing.scale().map_or("", |scale| scale.unit())));
-        let ratio = self.column(Align::Decimal, |pairing| text(pairing.reference.ratio.map(digits)));
-        let interval = self.column(Align::Decimal, |pairing| {
-            let interval =
-                pairing.reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
-            text(if ends { interval } else { pairing.half_width(self.style) })
+        let tool = column(Align::Left, &|pairing| Cell::plain(pairing.tool(self.style)));
+        let ours = column(Align::Decimal, &|pairing| value(pairing, ours(pairing.reference)));
+        let theirs = column(Align::Decimal, &|pairing| value(pairing, pairing.reference.median));
+        let unit = column(Align::Left, &|pairing| Cell::plain(pairing.scale().map_or("", |scale| scale.unit())));
+        let ratio = column(Align::Decimal, &|pairing| text(pairing.reference.ratio.map(digits)));
+        let interval = column(Align::Decimal, &|pairing| {
+            let both = pairing.reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
+            text(if ends { both } else { pairing.half_width(self.style) })
         });
-        let verdict = self.column(Align::Left, |pairing| {
-            let (words, tone) = pairing.verdict(self.style, ends);
-            Cell::new(words, tone)
-        });
-        let pairs = self.column(Align::Right, |pairing| Cell::plain(pairing.reference.samples.len().to_string()));
-        let mut blocks = vec![
-            Block::new("tool", Align::Left, vec![tool]),
-            Block::new("ours", Align::Left, vec![ours]),
-            Block::new("theirs", Align::Left, vec![theirs, unit]),
-        ];
+        let verdict = column(Align::Left, &|pairing| pairing.verdict(self.style, ends));
+        let pairs = column(Align::Right, &|pairing| Cell::plain(pairing.reference.samples.len().to_string()));
+        let left = |heading: &str, columns: Vec<Column>| Block::new(heading, Align::Left, columns);
+        let mut blocks = vec![left("tool", vec![tool]), left("ours", vec![ours]), left("theirs", vec![theirs, unit])];
         if ends {
-            blocks.push(Block::new("ratio", Align::Left, vec![ratio]));
-            blocks.push(Block::new("95 % interval", Align::Left, vec![interval]));
+            blocks.extend([left("ratio", vec![ratio]), left("95 % interval", vec![interval])]);
         } else {
-            blocks.push(Block::new("ratio", Align::Left, vec![ratio, interval]));
+            blocks.push(left("ratio", vec![ratio, interval]));
         }
-        blocks.push(Block::new("verdict", Align::Left, vec![verdict]));
+        blocks.push(left("verdict", vec![verdict]));
         blocks.push(Block::new(if ends { "pairs" } else { "n" }, Align::Right, vec![pairs]));
         blocks
     }
@@ -213,8 +191,7 @@ fn explanations(measured: &[Pairing<'_>]) -> Vec<String> {
 
 /// The tools that did not run, or not well, and why.
 fn absences(others: &[Pairing<'_>]) -> Vec<String> {
-    let unknown = "no reason was recorded";
-    let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(unknown))));
+    let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(NO_REASON))));
     let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Pairing<'_>>)| {
         format!("{tool} {status} for {}: {}", rows_words(&rows), reason_words(text))
     };

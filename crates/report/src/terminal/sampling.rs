@@ -35,23 +35,24 @@ fn samples(measured: &[&Row], sessions: u32) -> Option<String> {
     let (fewest, most) = (counts().min()?, counts().max()?);
     let number = if fewest == most { counted(most.into(), "sample") } else { format!("{fewest} to {most} samples") };
     let sessions = if sessions > 1 { format!(" in {sessions} sessions") } else { String::new() };
-    let ends: Vec<String> = Stop::ALL.iter().filter_map(|stop| ended(measured, *stop)).collect();
+    let ended = |stop: &Stop| {
+        let count = measured.iter().filter(|row| row.conditions.stop == Some(*stop)).count() as u64;
+        (count > 0).then(|| format!("{} {}", counted(count, "benchmark"), stop_words(*stop)))
+    };
+    let ends: Vec<String> = Stop::ALL.iter().filter_map(ended).collect();
     let ends = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
     Some(format!("{number} per benchmark{sessions}{ends}."))
 }
 
-/// How many rows ended so; `None` for none.
-fn ended(rows: &[&Row], stop: Stop) -> Option<String> {
-    let count = rows.iter().filter(|row| row.conditions.stop == Some(stop)).count() as u64;
-    let words = match stop {
+const fn stop_words(stop: Stop) -> &'static str {
+    match stop {
         Stop::Planned => "as planned",
         Stop::Narrow => "reached the target interval",
         Stop::Most => "stopped at the sample limit with a wider interval",
         Stop::Time => "ended by a budget or a signal",
         Stop::Steady => "reached a steady state",
         Stop::NotSteady => "stopped at the round limit without a steady state",
-    };
-    (count > 0).then(|| format!("{} {words}", counted(count, "benchmark")))
+    }
 }
 
 /// How far apart the threads of rows with several of them began, and the most that one of them lagged behind another;
@@ -60,16 +61,12 @@ fn together(measured: &[&Row]) -> Option<String> {
     let began = measured.iter().filter_map(|row| row.conditions.start_spread_seconds).reduce(f64::max)?;
     let began = format!("Threads of one benchmark started at most {} apart", quantity(began, Unit::Second));
     let shares = measured.iter().filter_map(|row| Some((*row, row.conditions.slowest_over_fastest?)));
-    Some(match shares.reduce(|least, other| if other.1 < least.1 { other } else { least }) {
-        Some((row, share)) => {
-            format!(
-                "{began}; the slowest did at least {} of the work of the fastest ({}).",
-                percent(share),
-                Label::sentence(row)
-            )
-        }
-        None => format!("{began}."),
-    })
+    let least = shares.reduce(|least, other| if other.1 < least.1 { other } else { least });
+    let slowest = least.map_or_else(String::new, |(row, share)| {
+        let (share, row) = (percent(share), Label::sentence(row));
+        format!("; the slowest did at least {share} of the work of the fastest ({row})")
+    });
+    Some(format!("{began}{slowest}."))
 }
 
 /// The time for generating a random order.
@@ -77,8 +74,7 @@ fn orders(measured: &[&Row]) -> Option<String> {
     let generated = measured.iter().filter_map(|row| Some((*row, row.conditions.order_seconds?)));
     let mut orders: Vec<(&Row, f64)> = generated.collect();
     orders.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let shown =
-        |(row, seconds): &(&Row, f64)| format!("{} ({})", quantity(*seconds, Unit::Second), Label::sentence(row));
+    let shown = |(row, time): &(&Row, f64)| format!("{} ({})", quantity(*time, Unit::Second), Label::sentence(row));
     let times = match &orders[..] {
         [] => return None,
         [only] => shown(only),
@@ -106,7 +102,10 @@ fn written(measured: &[&Row]) -> Option<String> {
     let in_samples: f64 = on_file.iter().map(|(row, params)| written_in_samples(row, params)).sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
     let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
-    let rest = match (in_samples, written_by_requests(&on_file)) {
+    // Warm-ups included; unknown where a row does not know.
+    let writing = on_file.iter().filter(|(_, params)| params.op.writes());
+    let by_requests: Option<u64> = writing.map(|(row, _)| row.conditions.disk.as_ref()?.written_bytes).sum();
+    let rest = match (in_samples, by_requests) {
         // Process runs that were repeated wrote too, and their samples are gone.
         (Some(samples), Some(all)) if all > samples => {
             format!(", {} in samples and {} outside of them.", size(samples), size(all - samples))
@@ -118,16 +117,9 @@ fn written(measured: &[&Row]) -> Option<String> {
     (laid_out > 0).then(|| format!("Written to the disk: {} of test files{rest}", size(laid_out)))
 }
 
-/// Bytes that the requests of rows wrote, warm-ups included; `None` where a row does not know.
-fn written_by_requests(rows: &[(&Row, &DiskParams)]) -> Option<u64> {
-    let writing = rows.iter().filter(|(_, params)| params.op.writes());
-    writing.map(|(row, _)| row.conditions.disk.as_ref()?.written_bytes).sum()
-}
-
 fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
-    let moved = row
-        .metric(MetricName::Throughput)
-        .map_or(0.0, |metric| metric.samples.iter().filter_map(|sample| sample.work).sum());
+    let samples = row.metric(MetricName::Throughput).map_or(&[][..], |metric| &metric.samples);
+    let moved: f64 = samples.iter().filter_map(|sample| sample.work).sum();
     let read_share = row.conditions.disk.as_ref().and_then(|seen| seen.read_share).unwrap_or(0.5);
     match (params.op.writes(), params.op.reads()) {
         (true, true) => moved * (1.0 - read_share),

@@ -10,7 +10,7 @@
 //! medians as soon as the two sides are skewed differently (simulated coverage: 0.77).
 
 use crate::distributions::{normal_tail, student_quantile};
-use crate::observations::{Unusable, check_pairs};
+use crate::observations::have_ratios;
 use crate::random::Random;
 use crate::summary::Better;
 use crate::summary::interval::{NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE};
@@ -20,12 +20,8 @@ const RESAMPLES: usize = 10_000;
 /// The seed of every bootstrap, so that the same pairs give the same interval.
 const SEED: u64 = 0x7261_7469_6f73;
 
-/// The least point ratio of [`RatioVerdict::AtLeast`].
-pub const AT_LEAST_POINT: f64 = 1.0;
 /// The least worse end of the interval of [`RatioVerdict::AtLeast`]: an allowance of 5 % for interference.
-pub const AT_LEAST_WORSE_BOUND: f64 = 0.95;
-/// The limit of the whole interval of [`RatioVerdict::Below`].
-pub const BELOW_BETTER_BOUND: f64 = 1.0;
+const AT_LEAST_WORSE_BOUND: f64 = 0.95;
 
 /// The ratio of two alternating measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,9 +55,9 @@ impl Ratio {
             Better::Higher => (self.ratio, low, high),
             Better::Lower => (1.0 / self.ratio, 1.0 / high, 1.0 / low),
         };
-        if best < BELOW_BETTER_BOUND {
+        if best < 1.0 {
             RatioVerdict::Below
-        } else if point >= AT_LEAST_POINT && worse >= AT_LEAST_WORSE_BOUND {
+        } else if point >= 1.0 && worse >= AT_LEAST_WORSE_BOUND {
             RatioVerdict::AtLeast
         } else {
             RatioVerdict::Inconclusive
@@ -69,15 +65,17 @@ impl Ratio {
     }
 }
 
-/// The ratio of firsts to seconds over pairs that were measured in turn. Fails without pairs, and for a value that is
-/// not a positive number.
-pub fn ratio(pairs: &[(f64, f64)]) -> Result<Ratio, Unusable> {
-    check_pairs(pairs)?;
+/// The ratio of firsts to seconds over pairs that were measured in turn; `None` without pairs, and for a value that is not
+/// a positive number between 10^-150 and 10^150.
+pub fn ratio(pairs: &[(f64, f64)]) -> Option<Ratio> {
+    if !have_ratios(pairs) {
+        return None;
+    }
     let n = pairs.len();
     let sides = Sides::new(pairs);
     let ratio = sides.ratio(&vec![1; n]);
     let interval = (n >= NEEDED_FOR_INTERVAL).then(|| bootstrap(&sides, ratio));
-    Ok(Ratio { n, ratio, interval, half_width: interval.map(|[low, high]| (high - low) / 2.0 / ratio) })
+    Some(Ratio { n, ratio, interval, half_width: interval.map(|[low, high]| (high - low) / 2.0 / ratio) })
 }
 
 /// The expanded percentile interval of a bootstrap over the pairs.
@@ -100,7 +98,7 @@ fn bootstrap(sides: &Sides, point: f64) -> [f64; 2] {
 /// The expanded percentile interval of resampled ratios of `n` pairs, widened to its point if that lies outside.
 pub(crate) fn expanded_interval(mut resampled: Vec<f64>, n: usize, point: f64) -> [f64; 2] {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the resamples")]
-    let outside = (expanded_tail(n, NOMINAL_CONFIDENCE) * resampled.len() as f64) as usize;
+    let outside = (expanded_tail(n) * resampled.len() as f64) as usize;
     let last = resampled.len() - 1 - outside;
     let mut ranked = |rank: usize| *resampled.select_nth_unstable_by(rank, f64::total_cmp).1;
     [ranked(outside).min(point), ranked(last).max(point)]
@@ -149,9 +147,9 @@ fn median(ascending: &[(f64, usize)], times: &[u32]) -> f64 {
 
 /// The share of resamples outside each bound: the normal tail beyond sqrt(n / (n - 1)) t, with t the two-sided quantile
 /// of Student's distribution of n - 1 degrees of freedom. For n = 6 it is 0.0024 instead of 0.025, for n = 40 0.0203.
-fn expanded_tail(n: usize, confidence: f64) -> f64 {
+fn expanded_tail(n: usize) -> f64 {
     let n_minus_1 = (n - 1) as f64;
-    normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n - 1, confidence))
+    normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n_minus_1, NOMINAL_CONFIDENCE))
 }
 
 #[cfg(test)]
@@ -165,9 +163,9 @@ mod tests {
     #[test]
     fn tails_are_further_out_for_few_pairs() {
         // 2.571 sqrt(6/5) = 2.816 and 2.262 sqrt(10/9) = 2.384 in a table of the normal distribution.
-        assert!(close(expanded_tail(6, 0.95), 0.002_43, 1e-5));
-        assert!(close(expanded_tail(10, 0.95), 0.008_55, 2e-5));
-        assert!(close(expanded_tail(100_000, 0.95), 0.025, 1e-5));
+        assert!(close(expanded_tail(6), 0.002_43, 1e-5));
+        assert!(close(expanded_tail(10), 0.008_55, 2e-5));
+        assert!(close(expanded_tail(100_000), 0.025, 1e-5));
     }
 
     #[test]
@@ -209,10 +207,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_divided_is_refused() {
-        assert_eq!(ratio(&[]), Err(Unusable::Empty));
+        assert_eq!(ratio(&[]), None);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e200, 1e-200] {
-            assert_eq!(ratio(&[(1.0, 1.0), (bad, 1.0)]), Err(Unusable::NotPositive(1)));
-            assert_eq!(ratio(&[(1.0, bad)]), Err(Unusable::NotPositive(0)));
+            assert_eq!(ratio(&[(1.0, 1.0), (bad, 1.0)]), None);
+            assert_eq!(ratio(&[(1.0, bad)]), None);
         }
     }
 

@@ -8,16 +8,12 @@
 
 use crate::comparison::mann_whitney::{COUNTED_UP_TO, probabilities};
 use crate::distributions::normal_beyond;
-use crate::observations::{Unusable, is_divisible};
+use crate::observations::{is_divisible, sorted};
 use crate::summary::interval::{NOMINAL_CONFIDENCE, lower_rank};
 
 /// The factor between two samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
-    /// Values of the base.
-    pub n_base: usize,
-    /// Values of the new side.
-    pub n_new: usize,
     /// New / base: the median of all quotients (the geometric mean of two middle ones).
     pub ratio: f64,
     /// Its interval of at least 95 %; `None` for 3 + 3 values or fewer.
@@ -26,52 +22,38 @@ pub struct Shift {
     pub confidence: Option<f64>,
 }
 
-/// Estimates new / base. Fails if a side is empty or a value is not a positive number between 10^-150 and 10^150; the
-/// index counts within its side.
-pub fn shift_ratio(base: &[f64], new: &[f64]) -> Result<Shift, Unusable> {
-    let (base, new) = (ascending(base)?, ascending(new)?);
+/// Estimates new / base; `None` if a side is empty or a value is not a positive number between 10^-150 and 10^150.
+pub fn shift_ratio(base: &[f64], new: &[f64]) -> Option<Shift> {
+    if [base, new].iter().any(|side| side.is_empty() || !side.iter().all(|value| is_divisible(*value))) {
+        return None;
+    }
+    let (base, new) = (sorted(base), sorted(new));
     let quotients = Quotients { base: &base, new: &new };
     let count = base.len().saturating_mul(new.len());
     let (low, high) = (quotients.at(count.div_ceil(2)), quotients.at(count / 2 + 1));
-    let rank = bounding_rank(base.len(), new.len(), NOMINAL_CONFIDENCE);
-    Ok(Shift {
-        n_base: base.len(),
-        n_new: new.len(),
+    let rank = bounding_rank(base.len(), new.len());
+    Some(Shift {
         ratio: if count % 2 == 1 { low } else { low.sqrt() * high.sqrt() }.clamp(low, high),
         interval: rank.map(|(rank, _)| [quotients.at(rank), quotients.at(count + 1 - rank)]),
         confidence: rank.map(|(_, confidence)| confidence),
     })
 }
 
-fn ascending(values: &[f64]) -> Result<Vec<f64>, Unusable> {
-    if values.is_empty() {
-        return Err(Unusable::Empty);
-    }
-    if let Some(index) = values.iter().position(|value| !is_divisible(*value)) {
-        return Err(Unusable::NotPositive(index));
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    Ok(sorted)
-}
-
-/// The largest rank from below whose order statistic, with its mirror image, contains the factor with this confidence,
-/// and the actual confidence: with the k-th, P(U < k) is lost on each side.
-fn bounding_rank(n: usize, m: usize, confidence: f64) -> Option<(usize, f64)> {
-    let allowed = (1.0 - confidence) / 2.0;
+/// The largest rank from below whose order statistic, with its mirror image, contains the factor with the nominal
+/// confidence, and the actual confidence: with the k-th, P(U < k) is lost on each side.
+fn bounding_rank(n: usize, m: usize) -> Option<(usize, f64)> {
     if n.saturating_mul(m) > COUNTED_UP_TO {
-        return Some(approximate_rank(n as f64, m as f64, allowed, confidence));
+        return Some((approximate_rank(n as f64, m as f64), NOMINAL_CONFIDENCE));
     }
-    let (rank, missed) = lower_rank(probabilities(n, m), allowed);
+    let (rank, missed) = lower_rank(probabilities(n, m));
     (rank > 0).then_some((rank, 1.0 - 2.0 * missed))
 }
 
-/// The same from the normal approximation with its correction for continuity.
+/// The same rank from the normal approximation with its correction for continuity.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1 and at most half of the pairs")]
-fn approximate_rank(n: f64, m: f64, allowed: f64, confidence: f64) -> (usize, f64) {
+fn approximate_rank(n: f64, m: f64) -> usize {
     let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    let rank = (n * m / 2.0 + 0.5 - normal_beyond(allowed) * deviation).floor();
-    (rank.max(1.0) as usize, confidence)
+    (n * m / 2.0 + 0.5 - normal_beyond((1.0 - NOMINAL_CONFIDENCE) / 2.0) * deviation).floor().max(1.0) as usize
 }
 
 /// All quotients of two ascending samples, never written out: the k-th smallest is found by counting.
@@ -118,7 +100,7 @@ mod tests {
         let shift = shift_ratio(&base, &[2.0, 4.0, 8.0, 16.0]).unwrap();
         // The middle two of 16 quotients are 4 and 8; the only interval is the whole range, with 1 - 2 / 70.
         assert!((shift.ratio - 32.0_f64.sqrt()).abs() < 1e-12, "{shift:?}");
-        assert_eq!((shift.n_base, shift.n_new, shift.interval), (4, 4, Some([2.0, 16.0])));
+        assert_eq!(shift.interval, Some([2.0, 16.0]));
         assert!((shift.confidence.unwrap() - (1.0 - 2.0 / 70.0)).abs() < 1e-12);
     }
 
@@ -134,7 +116,7 @@ mod tests {
         let new: Vec<f64> = (1..=9).map(|i| f64::from(i * 7 % 13) + 0.25).collect();
         let mut all: Vec<f64> = new.iter().flat_map(|new| base.iter().map(move |base| new / base)).collect();
         all.sort_by(f64::total_cmp);
-        let (base, new) = (ascending(&base).unwrap(), ascending(&new).unwrap());
+        let (base, new) = (sorted(&base), sorted(&new));
         let quotients = Quotients { base: &base, new: &new };
         let found: Vec<f64> = (1..=all.len()).map(|rank| quotients.at(rank)).collect();
         assert_eq!(found, all);
@@ -155,16 +137,15 @@ mod tests {
         let shift = shift_ratio(&base, &base).unwrap();
         let [low, high] = shift.interval.unwrap();
         assert!(low <= 1.0 && high >= 1.0 && high - low < 0.02, "{shift:?}");
-        let (counted, approximate) =
-            (bounding_rank(100, 100, 0.95).unwrap(), approximate_rank(100.0, 100.0, 0.025, 0.95));
-        assert!(counted.0.abs_diff(approximate.0) <= 2, "{counted:?} {approximate:?}");
+        let (counted, approximate) = (bounding_rank(100, 100).unwrap().0, approximate_rank(100.0, 100.0));
+        assert!(counted.abs_diff(approximate) <= 2, "{counted} {approximate}");
     }
 
     #[test]
     fn what_cannot_be_divided_is_refused() {
-        assert_eq!(shift_ratio(&[], &[1.0]), Err(Unusable::Empty));
+        assert_eq!(shift_ratio(&[], &[1.0]), None);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e200] {
-            assert_eq!(shift_ratio(&[1.0], &[1.0, bad]), Err(Unusable::NotPositive(1)));
+            assert_eq!(shift_ratio(&[1.0], &[1.0, bad]), None);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! (scipy's `method="asymptotic", correction=True`).
 
 use crate::distributions::normal_tail;
-use crate::observations::{Observations, Unusable};
+use crate::observations::Observations;
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
 
 /// Up to this number of differences the distribution is counted, as scipy does.
@@ -21,13 +21,13 @@ pub struct SignedRank {
     pub p: f64,
 }
 
-/// Tests whether the differences are symmetric about 0. Fails without differences, and for one that is not finite.
-pub fn signed_rank(differences: &[f64]) -> Result<SignedRank, Unusable> {
+/// Tests whether the differences are symmetric about 0; `None` without differences, and for one that is not finite.
+pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Observations::new(differences)?;
     let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let n = nonzero.len();
     if n == 0 {
-        return Ok(SignedRank { w: 0.0, p: 1.0 });
+        return Some(SignedRank { w: 0.0, p: 1.0 });
     }
     let sizes: Vec<f64> = nonzero.iter().map(|difference| difference.abs()).collect();
     let ranks = mid_ranks(&sizes);
@@ -36,7 +36,7 @@ pub fn signed_rank(differences: &[f64]) -> Result<SignedRank, Unusable> {
     let ties = tie_sizes(&sizes);
     let counted = ties.is_empty() && n == differences.len() && n <= COUNTED_UP_TO;
     let p = if counted { counted_p(n, w) } else { approximate_p(n as f64, w, &ties) };
-    Ok(SignedRank { w, p: p.min(1.0) })
+    Some(SignedRank { w, p: p.min(1.0) })
 }
 
 /// Two-sided: the share of the 2^n choices of signs that give a sum of at most `w`.
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_no_difference_is_refused() {
-        assert_eq!(signed_rank(&[]), Err(Unusable::Empty));
-        assert_eq!(signed_rank(&[1.0, f64::INFINITY]), Err(Unusable::NotFinite(1)));
+        assert_eq!(signed_rank(&[]), None);
+        assert_eq!(signed_rank(&[1.0, f64::INFINITY]), None);
     }
 }

@@ -14,7 +14,7 @@
 //! past it.
 
 use crate::comparison::ratio::expanded_interval;
-use crate::observations::{Unusable, check_pairs, median};
+use crate::observations::{have_ratios, median};
 use crate::random::Random;
 use crate::summary::interval::NEEDED_FOR_INTERVAL;
 
@@ -29,7 +29,7 @@ const SUCCESSIVE: usize = 3;
 
 /// The limit of the upper end of the interval of [`SpreadVerdict::NotAbove`]. 20 pairs give the ratio of two spreads to
 /// a factor of about 2, 40 pairs to 1.5 (simulated, normal noise): equal sides could not meet a limit nearer to 1.
-pub const NOT_ABOVE_UPPER_BOUND: f64 = 1.5;
+const NOT_ABOVE_UPPER_BOUND: f64 = 1.5;
 
 /// The ratio of the spreads of two alternating measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub struct SpreadRatio {
 pub enum SpreadVerdict {
     /// The whole interval is above 1.
     Above,
-    /// The ratio is at most 1, and the interval ends by [`NOT_ABOVE_UPPER_BOUND`].
+    /// The ratio is at most 1, and the interval ends by 1.5.
     NotAbove,
     /// Neither, or too few pairs for an interval.
     CannotTell,
@@ -65,20 +65,19 @@ impl SpreadRatio {
     }
 }
 
-/// The ratio of the spread of the firsts to that of the seconds, over pairs in the order of measurement. Fails without
+/// The ratio of the spread of the firsts to that of the seconds, over pairs in the order of measurement; `None` without
 /// pairs, for a value that is not a positive number, and for seconds that do not vary.
-pub fn spread_ratio(pairs: &[(f64, f64)]) -> Result<SpreadRatio, Unusable> {
-    check_pairs(pairs)?;
+pub fn spread_ratio(pairs: &[(f64, f64)]) -> Option<SpreadRatio> {
+    if !have_ratios(pairs) {
+        return None;
+    }
     let n = pairs.len();
     let [firsts, seconds] = without_what_is_shared(pairs).map(|side| Distances::new(&side));
     let alike = vec![1.0; n];
-    let (first, second) = (firsts.spread(&alike), seconds.spread(&alike));
-    if second <= 0.0 {
-        return Err(Unusable::Constant);
-    }
-    let ratio = first / second;
+    let second = Some(seconds.spread(&alike)).filter(|spread| *spread > 0.0)?;
+    let ratio = firsts.spread(&alike) / second;
     let interval = (n >= NEEDED_FOR_INTERVAL).then(|| bootstrap(&firsts, &seconds, n, ratio));
-    Ok(SpreadRatio { n, ratio, interval })
+    Some(SpreadRatio { n, ratio, interval })
 }
 
 /// The logarithms of both sides less their common level.
@@ -88,7 +87,7 @@ fn without_what_is_shared(pairs: &[(f64, f64)]) -> [Vec<f64>; 2] {
     let middles: Vec<f64> = firsts.iter().zip(&seconds).map(|(first, second)| f64::midpoint(*first, *second)).collect();
     let level = |index: usize| {
         let near = index.saturating_sub(SUCCESSIVE)..(index + SUCCESSIVE + 1).min(middles.len());
-        median(middles[near].to_vec())
+        median(&middles[near])
     };
     let levels: Vec<f64> = (0..middles.len()).map(level).collect();
     [firsts, seconds].map(|side| side.iter().zip(&levels).map(|(value, level)| value - level).collect())
@@ -195,10 +194,10 @@ mod tests {
 
     #[test]
     fn what_has_no_ratio_is_refused() {
-        assert_eq!(spread_ratio(&[]), Err(Unusable::Empty));
-        assert_eq!(spread_ratio(&[(1.0, 2.0), (0.0, 2.0)]), Err(Unusable::NotPositive(1)));
-        assert_eq!(spread_ratio(&[(1.0, f64::NAN)]), Err(Unusable::NotPositive(0)));
-        assert_eq!(spread_ratio(&[(3.0, 2.0); 8]), Err(Unusable::Constant));
+        assert_eq!(spread_ratio(&[]), None);
+        assert_eq!(spread_ratio(&[(1.0, 2.0), (0.0, 2.0)]), None);
+        assert_eq!(spread_ratio(&[(1.0, f64::NAN)]), None);
+        assert_eq!(spread_ratio(&[(3.0, 2.0); 8]), None);
         let few = spread_ratio(&[(1.0, 2.0), (1.1, 2.3), (1.2, 1.9), (0.9, 2.0), (1.0, 2.2)]).unwrap();
         assert_eq!((few.n, few.interval, few.verdict()), (5, None, SpreadVerdict::CannotTell));
     }

@@ -6,8 +6,8 @@
 //! expression in microarray experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004). The
 //! limit is a quantile of Student's distribution with as many degrees.
 
-use crate::distributions::fisher_quantile;
-use crate::observations::{MAD_TO_SIGMA, median, median_of_sorted};
+use crate::distributions::student_quantile;
+use crate::observations::{MAD_TO_SIGMA, median, median_of_sorted, sorted};
 
 use super::spread::{ENOUGH_NODES, Sort};
 
@@ -28,22 +28,19 @@ const MOST_SLOW: f64 = 0.4;
 
 /// An area over equal nodes, as logarithms of ratios to the median; less is worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Combined {
+pub(super) struct Combined {
     /// The median of the nodes that do not stand out.
-    pub centre: f64,
-    /// Their spread, as a standard deviation.
-    pub scale: f64,
+    pub(super) centre: f64,
     /// Below this a node stands out and is measured again.
-    pub screen: f64,
+    pub(super) screen: f64,
     /// Below this, on average over two passes, it is slow.
-    pub limit: f64,
+    pub(super) limit: f64,
 }
 
 /// The centre, spread and limits of one number for each node, in a group of which `areas` areas are judged; `None`
 /// where fewer than [`ENOUGH_NODES`] nodes have one.
-pub fn combine(nodes: &[Option<f64>], sort: Sort, areas: usize) -> Option<Combined> {
-    let mut ascending: Vec<f64> = nodes.iter().flatten().copied().filter(|value| value.is_finite()).collect();
-    ascending.sort_by(f64::total_cmp);
+pub(super) fn combine(nodes: &[Option<f64>], sort: Sort, areas: usize) -> Option<Combined> {
+    let ascending = sorted(&nodes.iter().flatten().copied().filter(|value| value.is_finite()).collect::<Vec<_>>());
     let n = ascending.len();
     if n < ENOUGH_NODES {
         return None;
@@ -66,31 +63,12 @@ pub fn combine(nodes: &[Option<f64>], sort: Sort, areas: usize) -> Option<Combin
 /// From the ascending numbers of nodes that do not stand out, at least one.
 fn limits(kept: &[f64], sort: Sort, chance: f64) -> Combined {
     let centre = median_of_sorted(kept);
-    let seen = MAD_TO_SIGMA * median(kept.iter().map(|value| (value - centre).abs()).collect());
+    let seen = MAD_TO_SIGMA * median(&kept.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>());
     let degrees = EFFICIENCY * (kept.len() - 1) as f64;
     let expected = sort.expected_scale();
     let all = degrees + EXPECTED_DEGREES;
     let scale = ((degrees * seen * seen + EXPECTED_DEGREES * expected * expected) / all).sqrt();
     let drop = (1.0 - sort.least_drop()).ln();
-    let below = |chance: f64| centre + drop.min(-scale * student_beyond(chance, all));
-    Combined { centre, scale, screen: below(SCREENED), limit: below(chance.min(SCREENED)) }
-}
-
-/// The t that Student's variable exceeds with this probability, below one half. Its square is Fisher's with one and as
-/// many degrees of freedom.
-fn student_beyond(chance: f64, degrees: f64) -> f64 {
-    fisher_quantile(1.0 - 2.0 * chance, 1.0, degrees).sqrt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_quantile_is_students() {
-        // R: qt(0.99865, 10), qt(1 - 1e-6, 380)
-        for (chance, degrees, t) in [(0.001_35, 10.0, 3.957), (1e-6, 380.0, 4.825), (0.025, 10.0, 2.228)] {
-            assert!((student_beyond(chance, degrees) / t - 1.0).abs() < 2e-3, "{chance} {degrees}");
-        }
-    }
+    let below = |chance: f64| centre + drop.min(-scale * student_quantile(all, 1.0 - 2.0 * chance));
+    Combined { centre, screen: below(SCREENED), limit: below(chance.min(SCREENED)) }
 }

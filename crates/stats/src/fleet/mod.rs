@@ -12,10 +12,11 @@
 mod combined;
 mod spread;
 
-pub use combined::{Combined, combine};
-pub use spread::{ENOUGH_NODES, Sort, Spread, TooWide, spread};
+use combined::combine;
+use spread::spread;
+pub use spread::{ENOUGH_NODES, Sort, Spread, TooWide};
 
-use crate::observations::{Unusable, median};
+use crate::observations::median;
 use crate::summary::Better;
 
 /// Nodes that chance may make low twice, for a single result to count alone. If k of n nodes were low once and not
@@ -95,8 +96,8 @@ pub struct NodeVerdict {
 /// The judgement of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetVerdict {
-    /// Each result over the nodes, or why it cannot be used.
-    pub spreads: Vec<Result<Spread, Unusable>>,
+    /// Each result over the nodes; `None` without values, or with one that is not a positive number.
+    pub spreads: Vec<Option<Spread>>,
     /// The nodes.
     pub nodes: Vec<NodeVerdict>,
 }
@@ -108,7 +109,7 @@ pub fn judge_fleet(nodes: usize, results: &[GroupResult]) -> FleetVerdict {
         results.iter().map(|result| spread(&present(result), result.better, result.sort)).collect();
     widen(results, &mut spreads);
     let ratios: Vec<Ratios> =
-        results.iter().zip(&spreads).map(|(result, spread)| Ratios::new(result, spread.as_ref().ok(), nodes)).collect();
+        results.iter().zip(&spreads).map(|(result, spread)| Ratios::new(result, spread.as_ref(), nodes)).collect();
     let mut against: Vec<Vec<Evidence>> = vec![Vec::new(); nodes];
     if nodes >= ENOUGH_NODES {
         let areas = results.iter().map(|result| result.area + 1).max().unwrap_or(0);
@@ -119,7 +120,7 @@ pub fn judge_fleet(nodes: usize, results: &[GroupResult]) -> FleetVerdict {
             together(area, results[*first].sort, areas, &its, &mut against);
         }
         for (index, (spread, ratios)) in spreads.iter().zip(&ratios).enumerate() {
-            if let Ok(spread) = spread {
+            if let Some(spread) = spread {
                 alone(index, spread, ratios, &mut against);
             }
         }
@@ -150,17 +151,17 @@ impl Ratios {
 }
 
 /// Widens the limits of small groups towards the typical spread of the area.
-fn widen(results: &[GroupResult], spreads: &mut [Result<Spread, Unusable>]) {
+fn widen(results: &[GroupResult], spreads: &mut [Option<Spread>]) {
     let typical: Vec<Option<f64>> = results
         .iter()
         .map(|result| {
             let of_area = results.iter().zip(spreads.iter()).filter(|(other, _)| other.area == result.area);
-            let scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref().ok()?.scale)).collect();
-            (!scales.is_empty()).then(|| median(scales))
+            let scales: Vec<f64> = of_area.filter_map(|(_, spread)| Some(spread.as_ref()?.scale)).collect();
+            (!scales.is_empty()).then(|| median(&scales))
         })
         .collect();
     for ((result, spread), typical) in results.iter().zip(spreads).zip(typical) {
-        if let (Ok(spread), Some(typical)) = (spread, typical) {
+        if let (Some(spread), Some(typical)) = (spread, typical) {
             let own = (spread.n as f64 / KNOWN_BY_NODES).min(1.0);
             let scale = (own * spread.scale * spread.scale + (1.0 - own) * typical * typical).sqrt();
             spread.set_limit(scale.max(spread.scale), result.sort);
@@ -234,7 +235,7 @@ fn spread_out(values: &[(usize, f64)], nodes: usize) -> Vec<Option<f64>> {
 fn middles(results: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Option<f64>> {
     let held: Vec<usize> = (0..results.len()).filter(|one| results[*one].iter().any(Option::is_some)).collect();
     let scales_of_held: Vec<f64> = held.iter().map(|one| scales[*one]).collect();
-    let least = if held.is_empty() { 1.0 } else { median(scales_of_held) * LEAST_OF_TYPICAL };
+    let least = if held.is_empty() { 1.0 } else { median(&scales_of_held) * LEAST_OF_TYPICAL };
     let middle = |node: usize| {
         let known = held.iter().filter_map(|one| Some((results[*one][node]?, scales[*one].max(least))));
         let values: Vec<(f64, f64)> = known.collect();
@@ -247,7 +248,7 @@ fn middles(results: &[&[Option<f64>]], scales: &[f64], nodes: usize) -> Vec<Opti
 /// parameter", Annals of Mathematical Statistics 35, 1964), from the median on. Near values count by their precision,
 /// far ones ever less, so that neither a result that always varies nor one that is grossly off decides.
 fn location(values: &[(f64, f64)]) -> f64 {
-    let mut middle = median(values.iter().map(|(value, _)| *value).collect());
+    let mut middle = median(&values.iter().map(|(value, _)| *value).collect::<Vec<_>>());
     for _ in 0..STEPS {
         let (mut sum, mut weights) = (0.0, 0.0);
         for (value, scale) in values {
@@ -266,7 +267,7 @@ fn location(values: &[(f64, f64)]) -> f64 {
 fn drift(first: &[Option<f64>], second: &[Option<f64>], stands_out: impl Fn(usize) -> bool) -> f64 {
     let controls = (0..first.len()).filter(|node| !stands_out(*node));
     let changes: Vec<f64> = controls.filter_map(|node| Some(second[node]? - first[node]?)).collect();
-    if changes.is_empty() { 0.0 } else { median(changes).min(0.0) }
+    if changes.is_empty() { 0.0 } else { median(&changes).min(0.0) }
 }
 
 fn verdict(found: Vec<Evidence>, is_measured: bool) -> NodeVerdict {

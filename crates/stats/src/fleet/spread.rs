@@ -1,6 +1,6 @@
 //! One result over equal nodes: its median, its spread, and the limit below which a node stands out.
 
-use crate::observations::{MAD_TO_SIGMA, Observations, Unusable, is_divisible};
+use crate::observations::{MAD_TO_SIGMA, Observations, is_divisible};
 use crate::summary::Better;
 
 /// The fewest equal nodes that show which of them is slow: of three, the median is one of them, and its distance from
@@ -105,21 +105,16 @@ impl Spread {
     }
 }
 
-/// The spread of a result over nodes. Fails without values, and for a value that is not a positive number.
-pub fn spread(values: &[f64], better: Better, sort: Sort) -> Result<Spread, Unusable> {
-    let seen = Observations::new(values)?;
-    if let Some(index) = values.iter().position(|value| !is_divisible(*value)) {
-        return Err(Unusable::NotPositive(index));
-    }
-    let [lower_quartile, upper_quartile] =
-        [25.0, 75.0].map(|percent| seen.percentile(percent).unwrap_or(seen.median()));
+/// The spread of a result over nodes; `None` without values, and for a value that is not a positive number.
+pub(super) fn spread(values: &[f64], better: Better, sort: Sort) -> Option<Spread> {
+    let seen = Observations::new(values).filter(|_| values.iter().all(|value| is_divisible(*value)))?;
     let mut spread = Spread {
         n: seen.n(),
         median: seen.median(),
         scale: LEAST_SCALE,
         least: seen.min(),
-        lower_quartile,
-        upper_quartile,
+        lower_quartile: seen.percentile(25.0)?,
+        upper_quartile: seen.percentile(75.0)?,
         most: seen.max(),
         limit_ratio: Err(TooWide::FewNodes),
         better,
@@ -127,5 +122,5 @@ pub fn spread(values: &[f64], better: Better, sort: Sort) -> Result<Spread, Unus
     let ratios: Vec<f64> = values.iter().filter_map(|value| spread.ratio(*value)).collect();
     spread.scale = (MAD_TO_SIGMA * Observations::new(&ratios)?.mad()).max(LEAST_SCALE);
     spread.set_limit(spread.scale, sort);
-    Ok(spread)
+    Some(spread)
 }

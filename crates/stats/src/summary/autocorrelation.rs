@@ -15,18 +15,18 @@ const NEEDED: usize = 8;
 
 /// The correlation of successive values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Autocorrelation {
+pub(crate) struct Autocorrelation {
     /// The correlation of ranks at a distance of one, as 1 less half of von Neumann's ratio: 0 for independent values,
     /// towards 1 where successive values resemble each other, negative where they alternate.
-    pub r: f64,
+    pub(crate) r: f64,
     /// The probability of a correlation at least as strong, of either sign, by chance.
-    pub p: f64,
+    pub(crate) p: f64,
 }
 
 /// The correlation of values, in the order of measurement, with those before them; `None` for fewer than 8 values, for
 /// constant values, and for a value that is not finite.
-pub fn autocorrelation(values: &[f64]) -> Option<Autocorrelation> {
-    let n = Observations::new(values).ok()?.n();
+pub(crate) fn autocorrelation(values: &[f64]) -> Option<Autocorrelation> {
+    let n = Observations::new(values)?.n();
     if n < NEEDED {
         return None;
     }

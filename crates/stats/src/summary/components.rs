@@ -5,7 +5,7 @@
 //! approximation by chi-square is poor for three process runs of three samples, so orders are counted where they are
 //! few and drawn at random, with a fixed seed, where they are many.
 
-use crate::observations::{Observations, median_of_sorted};
+use crate::observations::{Observations, median, median_of_sorted, sorted};
 use crate::random::Random;
 use crate::ranks::{mid_ranks, tie_correction, tie_sizes};
 
@@ -72,14 +72,11 @@ impl Groups {
         names.sort_unstable();
         names.dedup();
         let index: Vec<usize> = groups.iter().filter_map(|group| names.binary_search(group).ok()).collect();
-        let mut sorted = vec![Vec::new(); names.len()];
+        let mut by_group = vec![Vec::new(); names.len()];
         for (value, group) in values.iter().zip(&index) {
-            sorted[*group].push(*value);
+            by_group[*group].push(*value);
         }
-        for group in &mut sorted {
-            group.sort_by(f64::total_cmp);
-        }
-        Some(Self { sorted, index })
+        Some(Self { sorted: by_group.iter().map(|group| sorted(group)).collect(), index })
     }
 
     /// The median of each group.
@@ -96,14 +93,12 @@ impl Groups {
 /// The spread between and within groups; `None` for fewer than two groups, for no group with two values, for lists of
 /// different lengths, and for a value that is not finite.
 pub fn components(values: &[f64], groups: &[u32]) -> Option<Components> {
-    let all = Observations::new(values).ok()?;
+    let all = Observations::new(values)?;
     let grouped = Groups::new(values, groups)?;
-    let mut within: Vec<f64> =
-        grouped.sorted.iter().filter_map(|group| Observations::new(group).ok()?.stddev()).collect();
+    let within: Vec<f64> = grouped.sorted.iter().filter_map(|group| Observations::new(group)?.stddev()).collect();
     if grouped.sorted.len() < 2 || within.is_empty() {
         return None;
     }
-    within.sort_by(f64::total_cmp);
     let ranks = mid_ranks(values);
     let sizes = grouped.sizes();
     let n = values.len() as f64;
@@ -111,11 +106,11 @@ pub fn components(values: &[f64], groups: &[u32]) -> Option<Components> {
     let ties = 1.0 - tie_correction(&tie_sizes(values)) / (n * n * n - n);
     // All values are equal: no group differs.
     let h = if ties > 0.0 { (12.0 / (n * (n + 1.0)) * found - 3.0 * (n + 1.0)) / ties } else { 0.0 };
-    let between = Observations::new(&grouped.medians()).ok()?.stddev()?;
+    let between = Observations::new(&grouped.medians())?.stddev()?;
     Some(Components {
         groups: sizes.len(),
         between,
-        within: median_of_sorted(&within),
+        within: median(&within),
         h,
         p: if ties > 0.0 { probability(&sizes, &ranks, &grouped.index, found) } else { 1.0 },
         relative: if between > 0.0 { between / all.median().abs() } else { 0.0 },

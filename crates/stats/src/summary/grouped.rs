@@ -13,9 +13,9 @@
 //! percent; a lower one widens intervals for nothing.
 
 use crate::distributions::fisher_quantile;
-use crate::observations::Observations;
+use crate::observations::{Observations, sorted};
 use crate::summary::components::{Components, Groups, components};
-use crate::summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE, Units, lower_rank, median_ranks};
+use crate::summary::interval::{Interval, lower_rank, median_ranks, symmetric};
 
 /// The quantile of F that groups of one distribution are assumed to show.
 const SUSPICION: f64 = 0.35;
@@ -28,7 +28,7 @@ const COUNTED_UP_TO: usize = 2000;
 /// few and differ. Without usable groups it is [`Interval::of_median`].
 pub fn grouped_interval(observations: &Observations, groups: &[u32]) -> (Option<Interval>, Option<Components>) {
     let found = components(observations.in_order(), groups);
-    let plain = Interval::of_median(observations, NOMINAL_CONFIDENCE);
+    let plain = Interval::of_median(observations);
     let (Some(components), Some(_), Some(groups)) = (found, plain, Groups::new(observations.in_order(), groups)) else {
         return (plain, found);
     };
@@ -42,26 +42,16 @@ pub fn grouped_interval(observations: &Observations, groups: &[u32]) -> (Option<
 
 /// Groups as units, widened to the nearest values and to the median of all values, which may lie outside.
 fn among_groups(observations: &Observations, groups: &Groups) -> Interval {
-    let mut medians = groups.medians();
-    medians.sort_by(f64::total_cmp);
+    let medians = sorted(&groups.medians());
     let sorted = observations.sorted();
-    let n = sorted.len();
-    let (low, high, confidence) = match median_ranks(medians.len(), NOMINAL_CONFIDENCE) {
-        Some(ranks) if medians.len() >= NEEDED_FOR_INTERVAL => {
-            (medians[ranks.low - 1], medians[ranks.high - 1], ranks.confidence)
-        }
-        _ => (observations.min(), observations.max(), 1.0 - 2.0 * 0.5_f64.powf(medians.len() as f64)),
+    let ([low, high], confidence) = match median_ranks(medians.len()) {
+        Some((rank, confidence)) => (symmetric(&medians, rank), confidence),
+        None => ([observations.min(), observations.max()], 1.0 - 2.0 * 0.5_f64.powf(medians.len() as f64)),
     };
     let (low, high) = (low.min(observations.median()), high.max(observations.median()));
     let at_most = sorted.partition_point(|value| *value <= low).max(1);
-    let below = sorted.partition_point(|value| *value < high).min(n - 1);
-    Interval {
-        low: sorted[at_most - 1],
-        high: sorted[below],
-        ranks: [at_most, below + 1],
-        confidence,
-        units: Units::Groups { n: medians.len() },
-    }
+    let below = sorted.partition_point(|value| *value < high).min(sorted.len() - 1);
+    Interval { bounds: [sorted[at_most - 1], sorted[below]], confidence }
 }
 
 /// Values as units that are correlated within groups; `None` if the groups suggest no correlation.
@@ -73,19 +63,11 @@ fn among_alike(observations: &Observations, groups: &Groups, found: &Components)
         return None;
     }
     let below = sizes.iter().fold(vec![1.0], |so_far, size| convolve(&so_far, &beta_binomial(*size, correlation)));
-    let allowed = (1.0 - NOMINAL_CONFIDENCE) / 2.0;
-    let (rank, missed) = match lower_rank(below.iter().take(n / 2).copied(), allowed) {
+    let (rank, missed) = match lower_rank(below.iter().take(n / 2).copied()) {
         (0, _) => (1, below[0]),
         found => found,
     };
-    let sorted = observations.sorted();
-    Some(Interval {
-        low: sorted[rank - 1],
-        high: sorted[n - rank],
-        ranks: [rank, n + 1 - rank],
-        confidence: 1.0 - 2.0 * missed,
-        units: Units::Values,
-    })
+    Some(Interval { bounds: symmetric(observations.sorted(), rank), confidence: 1.0 - 2.0 * missed })
 }
 
 /// The correlation of two values of one group, as signs about the median, that the statistic of Kruskal & Wallis
@@ -149,8 +131,7 @@ mod tests {
     #[test]
     fn three_launches_that_differ_have_the_whole_range_with_three_quarters() {
         let found = interval(&[1.0, 1.1, 1.2, 4.0, 4.1, 4.2, 9.0, 9.1, 9.2], &THREE);
-        assert_eq!((found.bounds(), found.ranks, found.confidence), ([1.0, 9.2], [1, 9], 0.75));
-        assert_eq!(found.units, Units::Groups { n: 3 });
+        assert_eq!((found.bounds, found.confidence), ([1.0, 9.2], 0.75));
     }
 
     #[test]
@@ -159,14 +140,14 @@ mod tests {
         let groups: Vec<u32> = (0..30).map(|i| i / 3).collect();
         let found = interval(&values, &groups);
         // Ranks 2 and 9 of the medians 0.01 … 9.01.
-        assert_eq!((found.bounds(), found.units), ([1.01, 8.01], Units::Groups { n: 10 }));
+        assert_eq!(found.bounds, [1.01, 8.01]);
         assert!((found.confidence - (1.0 - 22.0 / 1024.0)).abs() < 1e-12);
     }
 
     #[test]
     fn launches_that_are_alike_leave_the_usual_interval() {
         let values = [1.0, 5.0, 9.0, 2.0, 6.0, 7.0, 3.0, 4.0, 8.0];
-        let plain = Interval::of_median(&Observations::new(&values).unwrap(), NOMINAL_CONFIDENCE).unwrap();
+        let plain = Interval::of_median(&Observations::new(&values).unwrap()).unwrap();
         assert_eq!(interval(&values, &THREE), plain);
     }
 
@@ -177,7 +158,7 @@ mod tests {
         let (found, components) = grouped_interval(&observations, &THREE);
         assert!(!components.unwrap().differ(), "{components:?}");
         let found = found.unwrap();
-        assert_eq!((found.ranks, found.units), ([1, 9], Units::Values));
+        assert_eq!(found.bounds, [1.0, 9.0]);
         assert!((0.75..0.996).contains(&found.confidence), "{found:?}");
     }
 
@@ -186,7 +167,7 @@ mod tests {
         let of = |values: &[f64], groups: &[u32]| grouped_interval(&Observations::new(values).unwrap(), groups);
         assert_eq!(of(&[1.0, 1.1, 5.0, 5.1], &[1, 1, 2, 2]).0, None);
         let (interval, components) = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1, 2, 3, 4, 5, 6]);
-        assert_eq!((interval.unwrap().bounds(), components), ([1.0, 6.0], None));
+        assert_eq!((interval.unwrap().bounds, components), ([1.0, 6.0], None));
     }
 
     #[test]

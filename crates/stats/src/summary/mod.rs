@@ -8,10 +8,10 @@ pub(crate) mod modes;
 pub(crate) mod trend;
 pub(crate) mod warning;
 
-use crate::observations::{Observations, Unusable};
+use crate::observations::Observations;
 use crate::summary::components::Components;
 use crate::summary::grouped::grouped_interval;
-use crate::summary::interval::{Interval, NOMINAL_CONFIDENCE};
+use crate::summary::interval::Interval;
 use crate::summary::warning::{Warning, groups_differ, warnings};
 
 /// Which of two values is the better one.
@@ -52,14 +52,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The best value: the largest rate or the smallest cost.
-    pub fn best(&self, better: Better) -> f64 {
-        match better {
-            Better::Higher => self.max,
-            Better::Lower => self.min,
-        }
-    }
-
     /// Half the width of the interval as a fraction of the median.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.interval?.relative_half_width(self.median)
@@ -71,7 +63,7 @@ impl From<&Observations> for Summary {
         Self {
             n: observations.n(),
             median: observations.median(),
-            interval: Interval::of_median(observations, NOMINAL_CONFIDENCE),
+            interval: Interval::of_median(observations),
             min: observations.min(),
             max: observations.max(),
             mean: observations.mean(),
@@ -84,34 +76,30 @@ impl From<&Observations> for Summary {
     }
 }
 
-/// Summarises values in the order of measurement.
-pub fn summarise(values: &[f64]) -> Result<Summary, Unusable> {
-    Ok(Summary::from(&Observations::new(values)?))
+/// Summarises values in the order of measurement; `None` where they are not [`Observations`].
+pub fn summarise(values: &[f64]) -> Option<Summary> {
+    Some(Summary::from(&Observations::new(values)?))
 }
 
 /// Summarises values in the order of measurement, each of which belongs to a group such as its process run.
 ///
 /// Where groups differ by more than the values within them, the interval's units are groups and a warning reports it
-/// instead of the autocorrelation that follows from it. Otherwise it is [`summarise`].
-pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Result<Summary, Unusable> {
-    if values.len() != groups.len() {
-        return Err(Unusable::GroupsMissing(values.len(), groups.len()));
-    }
-    let observations = Observations::new(values)?;
-    let mut summary = Summary::from(&observations);
+/// instead of the autocorrelation that follows from it. Otherwise it is [`summarise`]. `None` also where the numbers of
+/// values and groups differ.
+pub fn summarise_grouped(values: &[f64], groups: &[u32]) -> Option<Summary> {
+    let observations = Observations::new(values).filter(|_| values.len() == groups.len())?;
     let (interval, components) = grouped_interval(&observations, groups);
-    summary.interval = interval;
+    let mut summary = Summary { interval, ..Summary::from(&observations) };
     if let Some(differ) = components.filter(Components::differ) {
         summary.warnings.retain(|warning| !matches!(warning, Warning::Autocorrelated { .. }));
         summary.warnings.push(groups_differ(&differ));
     }
-    Ok(summary)
+    Some(summary)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::interval::Units;
 
     #[test]
     fn hand_computed_summary() {
@@ -119,8 +107,7 @@ mod tests {
         assert_eq!((summary.n, summary.median, summary.mean), (8, 4.5, 5.0));
         assert!((summary.stddev.unwrap() - (32.0_f64 / 7.0).sqrt()).abs() < 1e-15);
         assert_eq!(summary.mad, 0.5);
-        assert_eq!((summary.best(Better::Higher), summary.best(Better::Lower)), (9.0, 2.0));
-        assert_eq!(summary.interval.unwrap().bounds(), [2.0, 9.0]);
+        assert_eq!(summary.interval.unwrap().bounds, [2.0, 9.0]);
         assert_eq!(summary.relative_half_width(), Some(3.5 / 4.5));
     }
 
@@ -137,7 +124,7 @@ mod tests {
         let values: Vec<f64> = (0..30).map(|i| 100.0 + f64::from(i / 3 % 4) + 0.01 * f64::from(i % 3)).collect();
         let launches: Vec<u32> = (0..30).map(|i| i / 3).collect();
         let grouped = summarise_grouped(&values, &launches).unwrap();
-        assert_eq!(grouped.interval.unwrap().units, Units::Groups { n: 10 });
+        assert!((grouped.interval.unwrap().confidence - (1.0 - 22.0 / 1024.0)).abs() < 1e-12, "that of ten values");
         let differ = |warning: &&Warning| matches!(warning, Warning::GroupsDiffer { groups: 10, .. });
         assert_eq!(grouped.warnings.iter().filter(differ).count(), 1, "{:?}", grouped.warnings);
         let text = grouped.warnings.iter().find(differ).unwrap().to_string();
@@ -155,11 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn unusable_values_and_groups_are_errors() {
-        let error = summarise_grouped(&[1.0, 2.0], &[1]).unwrap_err();
-        assert_eq!(error, Unusable::GroupsMissing(2, 1));
-        assert_eq!(error.to_string(), "2 values cannot belong to 1 groups one by one");
-        assert_eq!(summarise(&[]), Err(Unusable::Empty));
-        assert_eq!(summarise(&[f64::NAN]), Err(Unusable::NotFinite(0)));
+    fn unusable_values_and_groups_have_no_summary() {
+        assert_eq!(summarise_grouped(&[1.0, 2.0], &[1]), None);
+        assert_eq!([summarise(&[]), summarise(&[f64::NAN])], [None, None]);
     }
 }

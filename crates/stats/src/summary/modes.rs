@@ -29,7 +29,7 @@ pub struct Modes {
 }
 
 /// The two groups into which the values fall, if they do.
-pub fn modes(observations: &Observations) -> Option<Modes> {
+pub(crate) fn modes(observations: &Observations) -> Option<Modes> {
     let sorted = observations.sorted();
     let n = sorted.len();
     if n < NEEDED {

@@ -153,7 +153,7 @@ fn bimodal(observations: &Observations) -> Option<Warning> {
 
 fn first_apart(observations: &Observations) -> Option<Warning> {
     let (first, rest) = observations.in_order().split_first()?;
-    let rest = Observations::new(rest).ok().filter(|rest| rest.n() >= NEEDED_FOR_FENCES)?;
+    let rest = Observations::new(rest).filter(|rest| rest.n() >= NEEDED_FOR_FENCES)?;
     let (centre, outside) = (rest.median(), *first < rest.min() || *first > rest.max());
     let ratio = first / centre;
     let far = ((first - centre) / centre).abs() > FIRST_APART * rest.cv_robust()?;

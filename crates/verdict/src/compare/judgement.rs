@@ -69,10 +69,10 @@ fn per_cycle(sample: &Sample, better: Better) -> Option<f64> {
 }
 
 fn find([base, new]: [Vec<f64>; 2]) -> Option<Found> {
-    let shift = stats::shift_ratio(&base, &new).ok()?;
+    let shift = stats::shift_ratio(&base, &new)?;
     let n = [base.len(), new.len()];
     let enough = n.iter().all(|n| *n >= NEEDED_FOR_CHANGE);
-    let test = enough.then(|| stats::mann_whitney(&base, &new).ok()).flatten();
+    let test = enough.then(|| stats::mann_whitney(&base, &new)).flatten();
     Some(Found { ratio: shift.ratio, interval: shift.interval.filter(|_| enough), p: test.map(|test| test.p), n })
 }
 

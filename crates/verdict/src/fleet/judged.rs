@@ -47,7 +47,7 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
     let bench = Bench { nodes, held: &held, catalogue, spreads: &verdict.spreads, majority: &majority, rules };
     let slow = verdict.nodes.iter().enumerate().filter_map(|(node, verdict)| bench.slow_node(node, verdict)).collect();
     let distributions = held.iter().zip(&verdict.spreads).filter_map(|(held, spread)| {
-        let spread = spread.as_ref().ok()?;
+        let spread = spread.as_ref()?;
         Some(distribution(group.id, nodes, held, spread, catalogue))
     });
     Judged {
@@ -161,7 +161,7 @@ struct Bench<'a> {
     nodes: &'a [&'a NodeResults],
     held: &'a [Held],
     catalogue: &'a Catalogue,
-    spreads: &'a [Result<Spread, stats::Unusable>],
+    spreads: &'a [Option<Spread>],
     majority: &'a Words,
     rules: &'a [AreaRules],
 }
@@ -220,7 +220,7 @@ impl Bench<'_> {
     fn lowest_of(&self, node: usize, area: usize) -> Vec<usize> {
         let ratio = |index: usize| {
             let held = &self.held[index].series;
-            let ratio = self.spreads[index].as_ref().ok()?.ratio(held.first[node]?)?;
+            let ratio = self.spreads[index].as_ref()?.ratio(held.first[node]?)?;
             (held.area == area && ratio < 1.0 - held.sort.least_drop()).then_some((ratio, index))
         };
         let mut low: Vec<(f64, usize)> = (0..self.held.len()).filter_map(ratio).collect();
@@ -231,7 +231,7 @@ impl Bench<'_> {
     fn deviation(&self, node: usize, index: usize) -> Deviation {
         let held = &self.held[index];
         let (key, ..) = &self.catalogue.metrics[held.catalogue];
-        let ratio = |value: f64| self.spreads[index].as_ref().ok().and_then(|spread| spread.ratio(value));
+        let ratio = |value: f64| self.spreads[index].as_ref().and_then(|spread| spread.ratio(value));
         Deviation {
             experiment: key.experiment.clone(),
             metric: key.metric.clone(),

@@ -32,7 +32,7 @@ pub(super) fn pairs(nodes: &[NodeResults]) -> Vec<PairMatrix> {
     let mut matrices: Vec<PairMatrix> = matrices.into_values().collect();
     for matrix in &mut matrices {
         let values: Vec<f64> = matrix.pairs.iter().filter_map(|pair| pair.value).collect();
-        matrix.median = Observations::new(&values).ok().map(|values| values.median());
+        matrix.median = Observations::new(&values).map(|values| values.median());
     }
     matrices
 }

@@ -68,11 +68,11 @@ impl AreaConditions {
 
     pub(super) fn of(&self, seen: Seen) -> Option<f64> {
         let place = COLUMNS.iter().position(|column| column.seen == seen)?;
-        Observations::new(&self.rows[place]).ok().map(|values| (COLUMNS[place].counts)(&values))
+        Observations::new(&self.rows[place]).map(|values| (COLUMNS[place].counts)(&values))
     }
 }
 
 pub(super) fn usual(nodes: &[&AreaConditions], seen: Seen) -> Option<f64> {
     let values: Vec<f64> = nodes.iter().filter_map(|node| node.of(seen)).collect();
-    Observations::new(&values).ok().map(|values| values.median())
+    Observations::new(&values).map(|values| values.median())
 }

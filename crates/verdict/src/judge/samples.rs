@@ -33,7 +33,7 @@ fn first_to_last_third(samples: &[Sample]) -> f64 {
 /// The warnings about the samples; `target` is the relative half-width that their interval should have.
 pub(super) fn spread(target: f64, headline: &Metric) -> Vec<Warning> {
     let launches: Vec<u32> = headline.samples.iter().map(|sample| sample.launch).collect();
-    let summary = stats::summarise_grouped(&values_of(&headline.samples), &launches).ok();
+    let summary = stats::summarise_grouped(&values_of(&headline.samples), &launches);
     let half_width = summary.as_ref().and_then(stats::Summary::relative_half_width).unwrap_or(0.0);
     let wide = Warning::when(WarningCode::WideInterval, half_width / target, || {
         format!("The 95 % confidence interval is ±{}, the target ±{}.", percent(half_width), percent(target))

@@ -75,7 +75,7 @@ pub(super) fn without_value(row: &NetParams) -> Value {
 /// Adds the ratio of these pairs to a reference, or the reason why it has none.
 pub(super) fn put_ratio(reference: &mut Value, pairs: &[(f64, f64)], better: Better) {
     let side = |side: fn(&(f64, f64)) -> f64| summarise(&pairs.iter().map(side).collect::<Vec<_>>());
-    let (Ok(ratio), Ok(ours), Ok(theirs)) = (ratio(pairs), side(|pair| pair.0), side(|pair| pair.1)) else {
+    let (Some(ratio), Some(ours), Some(theirs)) = (ratio(pairs), side(|pair| pair.0), side(|pair| pair.1)) else {
         (reference["status"], reference["reason"]) = (json!("failed"), json!("its values have no ratio"));
         return;
     };

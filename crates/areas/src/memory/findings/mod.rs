@@ -195,7 +195,7 @@ fn other_nodes(rows: &[&Row]) -> Vec<Finding> {
         let (own, other): (Vec<_>, Vec<_>) = values.partition(|(_, is_local, _)| *is_local);
         let middle = |of: &[(&Row, bool, f64)]| {
             let values: Vec<f64> = of.iter().map(|(.., value)| *value).collect();
-            let summary = stats::summarise(&values).ok()?;
+            let summary = stats::summarise(&values)?;
             Some((summary.median, [summary.min, summary.max]))
         };
         let ((near, [near_low, near_high]), (far, [far_low, far_high])) = (middle(&own)?, middle(&other)?);

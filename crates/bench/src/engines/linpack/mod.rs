@@ -119,7 +119,7 @@ impl Job for TeamJob {
         let median = |of: fn(&BackgroundJob) -> f64| {
             let values: Vec<f64> =
                 background.iter().map(of).filter(|value| value.is_finite() && *value > 0.0).collect();
-            stats::summarise(&values).ok().map(|summary| summary.median)
+            stats::summarise(&values).map(|summary| summary.median)
         };
         let factors = self.params.op != LinpackOp::Gemm;
         // One thread reports for all, because they share the buffers.

@@ -4,7 +4,7 @@ use model::document::{Row, Status};
 use model::sample::{Metric, MetricName, Percentiles};
 use model::unit::Unit;
 
-use crate::layout::{Align, Block, Cell, Column, cut, paragraph, table, table_width, width};
+use crate::layout::{Align, Block, Cell, Column, GAPS, cut, fitting, paragraph, table, table_width, width};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
@@ -12,9 +12,6 @@ use model::number::{Notation, UnitScale, quantity, spread as spread_words};
 
 /// Lengths of the bar, the better first.
 const LENGTHS: [usize; 3] = [24, 12, 0];
-
-/// Between blocks, the better first.
-pub(crate) const GAPS: [usize; 2] = [2, 1];
 
 /// How small tables are set: with which footnotes, and for which terminal.
 pub(crate) struct Drawing<'a> {
@@ -86,14 +83,9 @@ impl Named {
         let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented());
         let places = self.places.iter().map(|(heading, values)| {
             let cells = values.iter().map(|value| Cell::plain(value.to_string()));
-            Block::new(*heading, Align::Right, vec![Column::new(Align::Right, cells)])
+            Block::single(*heading, Align::Right, cells)
         });
-        let labels = Block::new("", Align::Left, vec![Column::new(Align::Left, labels)]);
-        std::iter::once(labels).chain(places).collect()
-    }
-
-    fn label_width(&self) -> usize {
-        self.labels.iter().map(|label| width(label)).max().unwrap_or(0)
+        std::iter::once(Block::single("", Align::Left, labels)).chain(places).collect()
     }
 }
 
@@ -151,7 +143,8 @@ impl Drawing<'_> {
         self.with_remarks(heading, rows.iter().map(|row| (Some(*row), metric(row))), with_spread)
     }
 
-    fn with_remarks<'r>(
+    /// Columns of these values with their spreads and remarks.
+    pub(crate) fn with_remarks<'r>(
         &self,
         heading: &str,
         cells: impl IntoIterator<Item = (Option<&'r Row>, Option<(&'r Metric, String)>)>,
@@ -183,11 +176,9 @@ impl Drawing<'_> {
             return Vec::new();
         }
         let blocks = |step: usize, to: usize| [named.blocks(to, self.style), columns(step)].concat();
-        let whole = named.label_width();
-        let choices = (0..steps).flat_map(|step| GAPS.map(|gap| (step, gap)));
-        let mut fitting = choices.map(|(step, gap)| (blocks(step, whole), gap));
-        let chosen = fitting.find(|(blocks, gap)| table_width(blocks, *gap) <= self.style.width);
-        let (blocks, gap) = chosen.unwrap_or_else(|| {
+        let whole = named.labels.iter().map(|label| width(label)).max().unwrap_or(0);
+        let choices = (0..steps).flat_map(|step| GAPS.map(|gap| (blocks(step, whole), gap)));
+        let (blocks, gap) = fitting(choices, self.style.width).unwrap_or_else(|| {
             let last = steps.saturating_sub(1);
             let excess = table_width(&blocks(last, whole), 1).saturating_sub(self.style.width);
             (blocks(last, whole.saturating_sub(excess)), 1)
@@ -198,11 +189,8 @@ impl Drawing<'_> {
     /// The table with as much of what may give way as there is room for; `None` where even the least does not fit.
     pub(crate) fn fitted(&self, blocks: impl Fn(bool, usize) -> Vec<Block>) -> Option<Vec<String>> {
         let choices = [true, false].into_iter().flat_map(|spread| LENGTHS.map(|length| (spread, length)));
-        let mut choices = choices.flat_map(|(spread, length)| GAPS.map(|gap| (spread, length, gap)));
-        choices.find_map(|(spread, length, gap)| {
-            let blocks = blocks(spread, length);
-            (table_width(&blocks, gap) <= self.style.width).then(|| table(&blocks, gap, self.style))
-        })
+        let choices = choices.flat_map(|(spread, length)| GAPS.map(|gap| (blocks(spread, length), gap)));
+        fitting(choices, self.style.width).map(|(blocks, gap)| table(&blocks, gap, self.style))
     }
 }
 
@@ -215,14 +203,9 @@ pub(crate) fn percentiles(row: &Row) -> Option<Percentiles> {
 }
 
 pub(crate) fn words(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
-    column(heading, Align::Left, rows, text)
+    Block::single(heading, Align::Left, rows.iter().map(|row| Cell::plain(text(row).unwrap_or_default())))
 }
 
 pub(crate) fn values(heading: &str, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
-    column(heading, Align::Decimal, rows, text)
-}
-
-fn column(heading: &str, align: Align, rows: &[&Row], text: impl Fn(&Row) -> Option<String>) -> Block {
-    let cells = rows.iter().map(|row| Cell::plain(text(row).unwrap_or_default()));
-    Block::new(heading, Align::Left, vec![Column::new(align, cells)])
+    Block::single(heading, Align::Decimal, rows.iter().map(|row| Cell::plain(text(row).unwrap_or_default())))
 }

@@ -9,7 +9,7 @@ use model::sample::MetricName;
 
 use super::drawing::{Drawing, MetricColumns, measured_metric};
 use crate::grid::groups::grouped;
-use crate::layout::{Align, Block, Cell, Column, wrap};
+use crate::layout::{Align, Block, Cell, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
@@ -33,15 +33,10 @@ fn kind(row: &Row) -> Option<CurveKind> {
 pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = kind(row) else { return false };
     let points = || rows.iter().filter(|other| kind(other) == Some(own));
-    let alone = |row: &Row| points().filter(|other| is_same_place(other, row)).count() == 1;
+    let place = |row: &Row| params(row).map(|own| (own.n, own.threads));
+    let alone = |row: &Row| points().filter(|other| place(other) == place(row)).count() == 1;
     // Layouts that are compared stand below each other.
     orders(points().copied()).len() >= LEAST_ORDERS && points().all(|row| alone(row))
-}
-
-/// Whether two rows would be in the same cell.
-fn is_same_place(one: &Row, other: &Row) -> bool {
-    let place = |row: &Row| params(row).map(|own| (own.n, own.threads));
-    place(one) == place(other)
 }
 
 fn orders<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
@@ -61,8 +56,8 @@ impl Drawing<'_> {
         let counts: Vec<u32> = counts.into_iter().collect();
         let tables = |counts: &[u32]| {
             let lines = self.over_orders(rows, counts)?;
-            let title = [linpack::curve_title(own), said(counts)].concat();
-            Some([self.title(&title), lines].concat())
+            let single = if let [count] = counts { format!(", {}", threads(*count)) } else { String::new() };
+            Some([self.title(&[linpack::curve_title(own), single].concat()), lines].concat())
         };
         let mut paragraphs: Vec<Vec<String>> = match tables(&counts) {
             Some(lines) => vec![lines],
@@ -96,7 +91,7 @@ impl Drawing<'_> {
         };
         let columns: Vec<(u32, Vec<Option<&Row>>)> = counts.iter().map(|count| (*count, of(*count))).collect();
         self.fitted(|spread, length| {
-            let mut blocks = vec![Block::new("N", Align::Right, vec![Column::new(Align::Right, labels.clone())])];
+            let mut blocks = vec![Block::single("N", Align::Right, labels.clone())];
             for (count, rows) in &columns {
                 blocks.extend(self.of_threads(*count, rows, spread, counts.len() > 1));
             }
@@ -111,7 +106,7 @@ impl Drawing<'_> {
         let shown = MetricColumns { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
         let column = |heading: &str, text: fn(&Row) -> Option<String>| {
             let cells = rows.iter().map(|row| Cell::plain(row.and_then(text).unwrap_or_default()));
-            Block::new(heading, Align::Left, vec![Column::new(Align::Decimal, cells)])
+            Block::single(heading, Align::Decimal, cells)
         };
         vec![
             self.block(&shown, spread),
@@ -135,11 +130,6 @@ impl Drawing<'_> {
             let share = rate(row).filter(|_| most > 0.0).map(|rate| self.style.bar(rate / most, length));
             Cell::new(share.unwrap_or_default(), Tone::Accent)
         };
-        Block::new("", Align::Left, vec![Column::new(Align::Left, rows.iter().copied().map(bar))])
+        Block::single("", Align::Left, rows.iter().copied().map(bar))
     }
-}
-
-/// A single number of threads, behind the title.
-fn said(counts: &[u32]) -> String {
-    if let [count] = counts { format!(", {}", threads(*count)) } else { String::new() }
 }

@@ -8,9 +8,9 @@ use model::isa::{MemoryOp, MemoryPattern};
 use model::sample::{Metric, MetricName};
 use model::unit::Unit;
 
-use super::drawing::{Drawing, GAPS, MetricColumns, measured_metric, values};
+use super::drawing::{Drawing, MetricColumns, measured_metric, values};
 use crate::grid::groups::grouped;
-use crate::layout::{Align, Block, Cell, Column, table, wrap};
+use crate::layout::{Align, Block, Cell, GAPS, table, wrap};
 use crate::style::{Style, Tone};
 use crate::terminal::notes::Notes;
 use crate::terminal::row::headline;
@@ -112,8 +112,8 @@ impl Drawing<'_> {
         title.extend(same_pages.then(|| page_words(own.pages).to_owned()));
         let lines = self.fitted(|spread, length| {
             let mut blocks = vec![
-                Block::new("  size", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
-                Block::new("level", Align::Left, vec![Column::new(Align::Left, levels.clone())]),
+                Block::single("  size", Align::Left, labels.clone()),
+                Block::single("level", Align::Left, levels.clone()),
             ];
             blocks.extend(shown.iter().map(|one| self.block(one, spread)));
             blocks.push(self.shape(&shown[0], length));
@@ -135,7 +135,7 @@ impl Drawing<'_> {
             Cell::new(text.unwrap_or_default(), Tone::Accent)
         };
         let heading = if length == 0 { String::new() } else { format!("{}, log", shown.heading) };
-        Block::new(heading, Align::Left, vec![Column::new(Align::Left, medians().map(bar))])
+        Block::single(heading, Align::Left, medians().map(bar))
     }
 
     /// Several chains at a time, below the single one.
@@ -147,22 +147,13 @@ impl Drawing<'_> {
         rows.sort_by_key(|row| params(row).and_then(|own| own.chains));
         let latency =
             idle.and_then(|row| measured_metric(row, MetricName::Latency)).map(|metric| metric.summary.median);
-        let column = |align, cell: &dyn Fn(&Row) -> Cell| Column::new(align, rows.iter().map(|row| cell(row)));
         let chains =
-            |row: &Row| Cell::plain(params(row).and_then(|own| own.chains).unwrap_or(1).to_string()).indented();
+            |row: &&Row| Cell::plain(params(row).and_then(|own| own.chains).unwrap_or(1).to_string()).indented();
         let rate = |row: &Row| loads_per_second(row).map(|rate| format!("{:.1}", rate / 1e6)).unwrap_or_default();
-        let spreads = |row: &Row| {
-            let metric = headline(row).map(|metric| spread(&metric.summary, self.style.plus_minus()));
-            Cell::new(metric.unwrap_or_default(), Tone::Dim)
-        };
-        let rates = vec![
-            column(Align::Decimal, &|row| Cell::plain(rate(row))),
-            column(Align::Decimal, &spreads),
-            column(Align::Left, &|row| self.remark(row)),
-        ];
+        let rates = rows.iter().map(|row| (Some(*row), headline(row).map(|metric| (metric, rate(row)))));
         let blocks = [
-            Block::new("  chains", Align::Left, vec![column(Align::Left, &chains)]),
-            Block::new("million loads/s", Align::Left, rates),
+            Block::single("  chains", Align::Left, rows.iter().map(chains)),
+            self.with_remarks("million loads/s", rates, true),
             values("lines in flight", &rows, |row| Some(format!("{:.1}", loads_per_second(row)? * latency?))),
         ];
         let title = self.title("Memory, concurrent misses, 1 thread: loads/s x idle latency = lines in flight");
@@ -176,14 +167,15 @@ impl Drawing<'_> {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| std::cmp::Reverse(pause(row)));
         let labels: Vec<Cell> = rows.iter().map(|row| Cell::plain(format!("{} ns", pause(row))).indented()).collect();
-        let all = || rows.iter().map(|row| Some(*row)).collect();
-        let bandwidth =
-            MetricColumns { heading: "the others".into(), rows: all(), metric: MetricName::Throughput, scale: None };
-        let latency =
-            MetricColumns { heading: "latency".into(), rows: all(), metric: MetricName::Latency, scale: None };
+        let columns = |heading: &str, metric| {
+            let rows = rows.iter().map(|row| Some(*row)).collect();
+            MetricColumns { heading: heading.into(), rows, metric, scale: None }
+        };
+        let bandwidth = columns("the others", MetricName::Throughput);
+        let latency = columns("latency", MetricName::Latency);
         let lines = self.fitted(|spread, length| {
             vec![
-                Block::new("  pause", Align::Left, vec![Column::new(Align::Left, labels.clone())]),
+                Block::single("  pause", Align::Left, labels.clone()),
                 self.block(&bandwidth, spread),
                 self.block(&latency, spread),
                 self.shape(&latency, length),
@@ -227,8 +219,7 @@ impl Drawing<'_> {
         let unit = rows.iter().find_map(|row| Some(measured_metric(row, metric)?.unit));
         let scale = unit.and_then(|unit| UnitScale::common(&values, unit));
         let lines = self.fitted(|spread, _| {
-            let mut blocks =
-                vec![Block::new(format!("  {down}"), Align::Left, vec![Column::new(Align::Left, labels.clone())])];
+            let mut blocks = vec![Block::single(format!("  {down}"), Align::Left, labels.clone())];
             blocks.extend(tos.iter().map(|to| {
                 let rows = froms.iter().map(|from| at(*from, *to)).collect();
                 self.block(&MetricColumns { heading: format!("{across}{to}"), rows, metric, scale }, spread)
