@@ -2,7 +2,7 @@
 
 use areas::chart::{DotLine, Dots, is_drawable};
 
-use super::drawing::{Drawing, MarkLine};
+use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, mark_class};
 use super::scale::Scale;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, cut, text_width, widest};
@@ -24,7 +24,7 @@ pub(super) fn table(dots: &Dots) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     (vec![Column::text("What"), Column::text("Value of")], lines.collect())
 }
 
-pub(super) fn draw(dots: &Dots, width: f64) -> Drawing {
+pub(super) fn draw(dots: &Dots, width: f64) -> (Canvas, f64) {
     let mut canvas = Canvas::of(width);
     let is_wide = width > NARROW;
     let top = key::draw(&mut canvas, &items(dots), width);
@@ -54,7 +54,7 @@ pub(super) fn draw(dots: &Dots, width: f64) -> Drawing {
         canvas.text("name", (width, at + 4.0), Anchor::End, &line.note);
         draw_line(&mut canvas, dots, line, &scale, at);
     }
-    Drawing { width, height: bottom + 44.0, body: canvas.into_body() }
+    (canvas, bottom + 44.0)
 }
 
 fn scale(dots: &Dots, ends: (f64, f64), width: f64) -> Scale {

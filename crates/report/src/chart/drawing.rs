@@ -3,7 +3,7 @@
 use areas::chart::Mark;
 use model::experiment::Area;
 
-use super::svg::escape;
+use super::svg::{Canvas, escape};
 use super::{style, svg};
 use areas::chart::grid::{Cell, Grid};
 
@@ -30,34 +30,29 @@ pub struct DrawnChart {
     pub evidence: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Drawing {
-    pub(super) width: f64,
-    pub(super) height: f64,
-    pub(super) body: String,
-}
+pub(super) const WIDE: f64 = 720.0;
 
-const WIDTHS: [f64; 2] = [720.0, 360.0];
-
-/// Both drawings of a chart as SVG.
-pub(super) fn svgs(area: Option<Area>, [name, title, about]: [&str; 3], drawings: &[Drawing; 2]) -> [String; 2] {
+/// What `draw` draws in a width, with its height: as SVG in both widths, and the height of the wide one.
+pub(super) fn svgs(
+    area: Option<Area>,
+    [name, title, about]: [&str; 3],
+    draw: impl Fn(f64) -> (Canvas, f64),
+) -> ([String; 2], f64) {
     let [title, about, class] = [escape(title), escape(about), style::class(area)];
-    let whole = |drawing: &Drawing, suffix: &str| {
+    let whole = |width: f64, suffix: &str| {
         let id = format!("chart-{name}{suffix}");
-        let (width, height) = (svg::px(drawing.width), svg::px(drawing.height));
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" role=\"img\" viewBox=\"0 0 {width} {height}\" \
+        let (canvas, height) = draw(width);
+        let [across, down] = [width, height].map(svg::px);
+        let text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" role=\"img\" viewBox=\"0 0 {across} {down}\" \
              aria-labelledby=\"{id}-title {id}-about\"><title id=\"{id}-title\">{title}</title><desc id=\"{id}-about\">\
              {about}</desc>\n{}</svg>",
-            drawing.body
-        )
+            canvas.into_body()
+        );
+        (text, height)
     };
-    [whole(&drawings[0], ""), whole(&drawings[1], "-narrow")]
-}
-
-/// What `draw` makes at both widths.
-pub(super) fn at_both_widths(draw: impl Fn(f64) -> Drawing) -> [Drawing; 2] {
-    WIDTHS.map(draw)
+    let ((wide, height), (narrow, _)) = (whole(WIDE, ""), whole(360.0, "-narrow"));
+    ([wide, narrow], height)
 }
 
 /// A line of a chart's table: the cells that name a mark, and the mark.

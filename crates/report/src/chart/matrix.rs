@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use areas::chart::{Matrix, MatrixCell};
 use model::number::{UnitScale, quantity};
 
-use super::drawing::{Drawing, MarkLine};
+use super::drawing::MarkLine;
 use super::svg::{Anchor, Canvas, TEXT, cut, text_width};
 use areas::chart::grid::{Cell, Column};
 
@@ -17,7 +17,7 @@ pub(super) fn table(matrix: &Matrix) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     (matrix.sides.map(Column::text).into(), lines)
 }
 
-pub(super) fn draw(matrix: &Matrix, width: f64) -> Drawing {
+pub(super) fn draw(matrix: &Matrix, width: f64) -> (Canvas, f64) {
     let side = |place: fn(&MatrixCell) -> u32| matrix.cells.iter().map(place).collect::<BTreeSet<u32>>();
     let (rows, columns) = (side(|cell| cell.from), side(|cell| cell.to));
     let texts = |side: &BTreeSet<u32>| side.iter().map(u32::to_string).collect::<Vec<_>>();
@@ -56,5 +56,5 @@ pub(super) fn draw(matrix: &Matrix, width: f64) -> Drawing {
         canvas.text("tick", (left, y + TEXT), Anchor::Start, "* low confidence");
         y += TEXT + 8.0;
     }
-    Drawing { width, height: y + 4.0, body: canvas.into_body() }
+    (canvas, y + 4.0)
 }

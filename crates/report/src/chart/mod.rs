@@ -16,11 +16,11 @@ pub(crate) mod strips;
 mod style;
 mod svg;
 
-use areas::chart::{Body, Chart, Panel};
+use areas::chart::{Body, Chart, Panel, by_key};
 use model::document::Document;
 
 use areas::chart::grid::{Column, Grid, GridLine};
-use drawing::{MarkLine, at_both_widths, svgs};
+use drawing::{MarkLine, WIDE, svgs};
 
 pub use drawing::DrawnChart;
 pub use style::{Theme, colours, style};
@@ -47,12 +47,8 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
         Body::Matrix(matrix) => matrix::table(matrix),
     };
     headings.extend(columns);
-    let mut evidence: Vec<String> = Vec::new();
-    for (_, mark) in &lines {
-        if !evidence.contains(&mark.id) {
-            evidence.push(mark.id.clone());
-        }
-    }
+    let ids = by_key(&lines, |(_, mark)| Some(&mark.id)).into_iter();
+    let evidence: Vec<String> = ids.map(|(id, _)| id.clone()).collect();
     // A matrix of one cell shows nothing.
     if evidence.len() < if matches!(body, Body::Matrix(_)) { 2 } else { 1 } {
         return None;
@@ -63,32 +59,25 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
     });
     let lines = lines.collect();
     let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
-    let drawings = at_both_widths(|width| match &body {
+    let ([svg, narrow], height) = svgs(area, [name, &title, &about], |width| match &body {
         Body::Plot(plot) => plot::draw(plot, width),
         Body::Dots(dots) => dots::draw(dots, width),
         Body::Matrix(matrix) => matrix::draw(matrix, width),
     });
-    let size = [drawings[0].width, drawings[0].height].map(|side| (side * 10.0).round() / 10.0);
-    let [svg, narrow] = svgs(area, [name, &title, &about], &drawings);
+    let size = [WIDE, (height * 10.0).round() / 10.0];
     Some(DrawnChart { name: name.to_owned(), area, title, about, svg, narrow, size, table, evidence })
 }
 
-/// Margin around a chart in a file of its own.
-const MARGIN: f64 = 28.0;
-const TITLE: f64 = 34.0;
-const TITLE_SIZE: f64 = 16.0;
-
 /// A chart as a single SVG file with its title above it, in the light theme.
 pub fn standalone(chart: &DrawnChart) -> String {
+    const MARGIN: f64 = 28.0;
+    const TITLE: f64 = 34.0;
+    const TITLE_SIZE: f64 = 16.0;
     let [width, height] = chart.size;
     let [whole_width, whole_height] = [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE].map(svg::px);
-    let place = format!(
-        "<svg x=\"{MARGIN}\" y=\"{}\" width=\"{}\" height=\"{}\" ",
-        svg::px(MARGIN + TITLE),
-        svg::px(width),
-        svg::px(height)
-    );
-    let title = svg::cut(&chart.title, width * svg::TEXT / TITLE_SIZE);
+    let [top, width, height] = [MARGIN + TITLE, width, height].map(svg::px);
+    let place = format!("<svg x=\"{MARGIN}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" ");
+    let title = svg::cut(&chart.title, chart.size[0] * svg::TEXT / TITLE_SIZE);
     let paper = style::PAPER;
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" \

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use areas::chart::Mark;
 use model::experiment::Area;
 
-use super::drawing::{Drawing, at_both_widths, svgs};
+use super::drawing::svgs;
 use super::svg::{Anchor, At, Canvas, TEXT, cut, ramp_width, text_width, widest};
 
 pub(crate) const MOST_SIDES: usize = 64;
@@ -42,7 +42,7 @@ pub(crate) fn matrix(
     pairs: &[Pair],
 ) -> Option<[String; 2]> {
     pairs.first()?;
-    Some(svgs(area, words, &at_both_widths(|width| draw(names, unit, pairs, width))))
+    Some(svgs(area, words, |width| draw(names, unit, pairs, width)).0)
 }
 
 /// The slowest pair of each cell.
@@ -75,7 +75,7 @@ fn sides(names: &[String], together: usize, room: f64) -> [Vec<String>; 2] {
     [names.iter().zip(&numbers).map(|(name, number)| format!("{number} {name}")).collect(), numbers]
 }
 
-fn draw(names: &[String], unit: &str, pairs: &[Pair], width: f64) -> Drawing {
+fn draw(names: &[String], unit: &str, pairs: &[Pair], width: f64) -> (Canvas, f64) {
     let mut canvas = Canvas::of(width);
     let together = sharing(names.len());
     let count = names.len().div_ceil(together).max(1);
@@ -100,7 +100,7 @@ fn draw(names: &[String], unit: &str, pairs: &[Pair], width: f64) -> Drawing {
     let holes: Vec<At> = holes.map(|(x, y)| (x + side / 2.0, y + side / 2.0)).collect();
     canvas.crosses("whisker t2", &holes, (side / 4.0).min(4.0));
     let height = key(&mut canvas, (left, top + count as f64 * side + 8.0), width, !holes.is_empty());
-    Drawing { width, height, body: canvas.into_body() }
+    (canvas, height)
 }
 
 fn marks<'a>(canvas: &mut Canvas, cells: impl Iterator<Item = (At, &'a Pair, f64)> + Clone, side: f64) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use areas::chart::{Panel, Plot, Point, Series, Zone, is_drawable};
 use model::number::quantity;
 
-use super::drawing::{Drawing, MarkLine};
+use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, look, mark_class};
 use super::scale::{Scale, Tick};
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
@@ -55,7 +55,7 @@ pub(super) fn table(plot: &Plot) -> (Vec<Column>, Vec<MarkLine<'_>>) {
     (columns.collect(), lines.collect())
 }
 
-pub(super) fn draw(plot: &Plot, width: f64) -> Drawing {
+pub(super) fn draw(plot: &Plot, width: f64) -> (Canvas, f64) {
     let mut canvas = Canvas::of(width);
     let direct = labels_fit(plot, width);
     let y = scale_y(plot, (1.0, 0.0));
@@ -72,7 +72,7 @@ pub(super) fn draw(plot: &Plot, width: f64) -> Drawing {
     let columns = frame.columns.min(plot.panels.len()) as f64;
     let middle = frame.left + f64::midpoint(0.0, (columns - 1.0) * frame.stride + frame.plot.0);
     canvas.text("unit", (middle.max(text_width(&title) / 2.0), bottom + 2.0), Anchor::Middle, &title);
-    Drawing { width, height: bottom + 12.0, body: canvas.into_body() }
+    (canvas, bottom + 12.0)
 }
 
 fn all_series(plot: &Plot) -> impl Iterator<Item = &Series> {

@@ -7,7 +7,7 @@ use areas::chart::{Mark, Reading, Shape};
 use model::experiment::Area;
 use model::number::{percent, percent_whole};
 
-use super::drawing::{Drawing, at_both_widths, svgs};
+use super::drawing::svgs;
 use super::scale::Scale;
 use super::svg::{Anchor, At, Canvas, NARROW, TEXT, cut, text_width, widest};
 
@@ -42,7 +42,7 @@ const MOST_MARKED: usize = 12;
 const MOST_NAMED: usize = 2;
 
 pub(crate) fn strips(words: [&str; 3], area: Option<Area>, strips: &[Strip]) -> [String; 2] {
-    svgs(area, words, &at_both_widths(|width| draw(strips, width)))
+    svgs(area, words, |width| draw(strips, width)).0
 }
 
 /// The sizes of a drawing. Names are left of the lines in a wide one, else above them.
@@ -68,7 +68,7 @@ impl Frame {
     }
 }
 
-fn draw(strips: &[Strip], width: f64) -> Drawing {
+fn draw(strips: &[Strip], width: f64) -> (Canvas, f64) {
     let mut canvas = Canvas::of(width);
     let frame = Frame::of(width);
     let most_label = if frame.is_wide { 130.0 } else { 96.0 };
@@ -84,7 +84,7 @@ fn draw(strips: &[Strip], width: f64) -> Drawing {
     for (index, (strip, label)) in strips.iter().zip(&labels).enumerate() {
         line(&mut canvas, &scale, &frame, index, (strip, label));
     }
-    Drawing { width, height, body: canvas.into_body() }
+    (canvas, height)
 }
 
 /// Shares at the top with a vertical line each, which does not cross names above the lines.

@@ -23,7 +23,7 @@ pub(super) type At = (f64, f64);
 pub(super) type Segment = (At, At);
 
 /// The end of a text that its coordinate refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
     Middle,
@@ -246,11 +246,8 @@ fn strength(share: f64) -> String {
 }
 
 fn through(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (index, (x, y)) in points.iter().enumerate() {
-        let _ = write!(path, "{}{} {}", if index == 0 { 'M' } else { 'L' }, px(*x), px(*y));
-    }
-    path
+    let letters = std::iter::once('M').chain(std::iter::repeat('L'));
+    points.iter().zip(letters).map(|((x, y), letter)| format!("{letter}{} {}", px(*x), px(*y))).collect()
 }
 
 /// A coordinate to a tenth of a unit; 0 for what is not finite.
@@ -311,15 +308,10 @@ pub(super) fn cut(text: &str, width: f64) -> String {
     if text_width(&text) <= width {
         return text;
     }
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if text_width(&kept) + text_width("\u{2026}") > width {
-            kept.pop();
-            break;
-        }
-    }
-    kept.trim_end().to_owned() + "\u{2026}"
+    let room = width - text_width("\u{2026}");
+    let ends = text.char_indices().map(|(end, _)| end);
+    let end = ends.take_while(|end| text_width(&text[..*end]) <= room).last().unwrap_or(0);
+    text[..end].trim_end().to_owned() + "\u{2026}"
 }
 
 #[cfg(test)]

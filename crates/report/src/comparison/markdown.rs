@@ -24,11 +24,8 @@ pub fn markdown(comparison: &Comparison) -> String {
     parts.push(numbered.join("\n"));
     let same = rows_of(comparison, Change::Same);
     if !same.is_empty() {
-        let title = format!(
-            "{} {} unchanged",
-            counted(same.len() as u64, "result"),
-            if same.len() == 1 { "is" } else { "are" }
-        );
+        let are = if same.len() == 1 { "is" } else { "are" };
+        let title = format!("{} {are} unchanged", counted(same.len() as u64, "result"));
         parts.push(folded(&title, &table(comparison, &same, &notes)));
     }
     if !comparison.not_compared.is_empty() {

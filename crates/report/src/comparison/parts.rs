@@ -92,11 +92,8 @@ fn limit(threshold: f64) -> String {
 
 /// The least change that counts: `10 %`; `10 + 4 %` with the possible effect of interference.
 pub(super) fn limit_words(row: &Compared) -> String {
-    if row.allowance > 0.0005 {
-        format!("{} + {} %", limit(row.threshold), limit(row.allowance))
-    } else {
-        format!("{} %", limit(row.threshold))
-    }
+    let plus = if row.allowance > 0.0005 { format!(" + {}", limit(row.allowance)) } else { String::new() };
+    format!("{}{plus} %", limit(row.threshold))
 }
 
 /// The ends of an interval as changes: `-9.0 … -7.2`; empty without an interval.
@@ -114,17 +111,12 @@ pub(super) fn values(row: &Compared) -> [String; 3] {
 
 /// The name of a result: its id, the id of the other side if it differs, and its metric if the id has several.
 pub(super) fn name(row: &Compared, comparison: &Comparison) -> String {
-    let mut name = row.id.clone();
-    if let Some(new) = &row.id_new {
-        name = format!("{name} against {new}");
-    }
+    let name = row.id_new.as_ref().map_or_else(|| row.id.clone(), |new| format!("{} against {new}", row.id));
     let several = comparison.experiments.iter().filter(|other| other.id == row.id).count() > 1;
     let usual = if row.unit == Unit::Second { "latency" } else { "throughput" };
     // Two results of one benchmark differ in their units; a metric that the unit does not imply is always shown.
-    if several && row.metric == "latency" || row.metric != usual && row.metric != "iops" {
-        name = format!("{name} {}", row.metric);
-    }
-    name
+    let is_named = several && row.metric == "latency" || row.metric != usual && row.metric != "iops";
+    if is_named { format!("{name} {}", row.metric) } else { name }
 }
 
 /// Texts without repetition, in order.
@@ -160,15 +152,13 @@ const PROCESS_RUNS: &str = "process runs";
 
 /// The legend: the meaning of the values and of the limit, and what samples cannot show.
 pub(super) fn legend(comparison: &Comparison) -> String {
-    let mut text = if comparison.live {
-        "Change: NEW over BASE, the ratio of the medians of pairs measured in turn, with its 95 % interval.".to_owned()
+    let mut text = String::from(if comparison.live {
+        "Change: NEW over BASE, the ratio of the medians of pairs measured in turn, with its 95 % interval. Limit: smaller \
+         changes do not count."
     } else {
-        "Change: NEW over BASE (Hodges-Lehmann), with its 95 % interval.".to_owned()
-    };
-    text.push_str(" Limit: smaller changes do not count.");
-    if !comparison.live {
-        text.push_str(" It is the larger of 2 % and twice the noise between runs.");
-    }
+        "Change: NEW over BASE (Hodges-Lehmann), with its 95 % interval. Limit: smaller changes do not count. It is the \
+         larger of 2 % and twice the noise between runs."
+    });
     if comparison.experiments.iter().any(|row| limit_words(row).contains('+')) {
         text.push_str(" After the plus: the possible effect of interference.");
     }

@@ -7,7 +7,7 @@ use super::bar;
 use super::parts::{
     Notes, ORDER, legend, limit_words, means, name, reasons, rows_of, summary, values, verdict_title, verdict_words,
 };
-use crate::layout::{Align, Block, Cell, Column, flow, separated, table, table_width, width, wrap};
+use crate::layout::{Align, Block, Cell, Column, fitting, flow, separated, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 
 const GAP: usize = 2;
@@ -23,11 +23,8 @@ pub fn text(comparison: &Comparison, style: &Style) -> String {
 }
 
 fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
-    let tone = if comparison.experiments.iter().any(|row| row.direction == Some(Direction::Worse)) {
-        Tone::Bad
-    } else {
-        Tone::Strong
-    };
+    let is_worse = comparison.experiments.iter().any(|row| row.direction == Some(Direction::Worse));
+    let tone = if is_worse { Tone::Bad } else { Tone::Strong };
     let verdict = wrap(&summary(comparison, style.ellipsis()), "", style.width);
     let verdict = verdict.iter().map(|line| style.paint(line, tone));
     verdict.chain(side_lines(comparison, style)).collect()
@@ -70,8 +67,8 @@ fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &
     // An unchanged result has one line at any width, without its limit in a narrow terminal.
     let mut forms = vec![set.wide(same, true, true), set.wide(same, true, false)];
     forms.extend(same.then(|| set.wide(same, false, false)));
-    let fitting = forms.iter().find(|blocks| table_width(blocks, GAP) <= style.width);
-    let lines = fitting.map_or_else(|| set.narrow(same), |blocks| table(blocks, GAP, style));
+    let found = fitting(forms.into_iter().map(|blocks| (blocks, GAP)), style.width);
+    let lines = found.map_or_else(|| set.narrow(same), |(blocks, gap)| table(&blocks, gap, style));
     std::iter::once(style.paint(&title, Tone::Strong)).chain(lines).collect()
 }
 
@@ -91,10 +88,6 @@ impl Table<'_> {
         self.column(align, of, |_| Tone::Plain)
     }
 
-    fn names(&self) -> Block {
-        Block::new("", Align::Left, vec![self.plain(Align::Left, |row| name(row, self.comparison))])
-    }
-
     /// Base, new and their unit; of unchanged results new only.
     fn values(&self, same: bool) -> Vec<Block> {
         let value = |index: usize| self.plain(Align::Decimal, move |row| values(row)[index].clone());
@@ -108,19 +101,17 @@ impl Table<'_> {
         let end = |align, of: fn([f64; 2]) -> String| {
             self.plain(align, move |row| row.ratio_ci95.map_or_else(String::new, of))
         };
-        let between = self
-            .plain(Align::Left, |row| row.ratio_ci95.map_or_else(String::new, |_| self.style.ellipsis().to_owned()));
+        let ellipsis = self.style.ellipsis();
+        let between = self.plain(Align::Left, |row| row.ratio_ci95.map_or("", |_| ellipsis).to_owned());
         let parts = vec![
             self.plain(Align::Decimal, |row| format!("{} %", change(row.ratio))),
             end(Align::Right, |[low, _]| format!("({}", change(low))),
             between,
             end(Align::Left, |[_, high]| format!("{})", change(high))),
         ];
-        let mut blocks = vec![Block::new("change", Align::Left, parts)];
-        if with_limit {
-            blocks.push(Block::new("limit", Align::Left, vec![self.plain(Align::Left, limit_words)]));
-        }
-        blocks
+        let limit = Block::new("limit", Align::Left, vec![self.plain(Align::Left, limit_words)]);
+        let change = Block::new("change", Align::Left, parts);
+        if with_limit { vec![change, limit] } else { vec![change] }
     }
 
     fn verdicts(&self) -> Block {
@@ -142,20 +133,15 @@ impl Table<'_> {
         self.notes.number(row).map_or_else(String::new, |number| self.style.mark(number))
     }
 
-    fn bars(&self) -> Block {
-        let bars = self.rows.iter().map(|row| Cell::new(bar::bar(row, self.style), Tone::Accent));
-        Block::new("", Align::Left, vec![Column::new(Align::Left, bars)])
-    }
-
     /// One line for each result.
     fn wide(&self, same: bool, with_limit: bool, with_bar: bool) -> Vec<Block> {
-        let mut blocks = vec![self.names()];
+        let names = self.plain(Align::Left, |row| name(row, self.comparison));
+        let mut blocks = vec![Block::new("", Align::Left, vec![names])];
         blocks.extend(self.values(same));
         blocks.extend(self.changes(with_limit));
         blocks.push(self.verdicts());
-        if with_bar {
-            blocks.push(self.bars());
-        }
+        let bars = self.rows.iter().map(|row| Cell::new(bar::bar(row, self.style), Tone::Accent));
+        blocks.extend(with_bar.then(|| Block::single("", Align::Left, bars)));
         blocks
     }
 
@@ -170,12 +156,9 @@ impl Table<'_> {
             let name = self.style.clean(&name(row, self.comparison));
             let words = if row.verdict == Change::Changed { verdict_words(row) } else { "" };
             let verdict = format!("{words} {}", self.mark(row));
-            let line_of = format!("{name}  {}", verdict.trim());
-            if width(line_of.trim_end()) <= self.style.width {
-                all.push(line_of.trim_end().to_owned());
-            } else {
-                all.extend(wrap(&line_of, "", self.style.width));
-            }
+            let whole = format!("{name}  {}", verdict.trim()).trim_end().to_owned();
+            let fits = width(&whole) <= self.style.width;
+            all.extend(if fits { vec![whole] } else { wrap(&whole, "", self.style.width) });
             all.push(line);
         }
         all

@@ -20,6 +20,7 @@ pub(crate) fn is_apart(row: &Row, rows: &[&Row]) -> bool {
     let Some(own) = params(row) else { return false };
     let is_cached = || {
         let common = apart_from_cache(own);
+        let is_past_cache = |own: &DiskParams| own.cache == DiskCache::Bypassed && own.engine != DiskEngine::Null;
         let alike =
             |other: &&Row| params(other).is_some_and(|other| is_past_cache(other) && apart_from_cache(other) == common);
         own.cache != DiskCache::Bypassed && rows.iter().any(alike)
@@ -32,19 +33,11 @@ fn apart_from_cache(params: &DiskParams) -> DiskParams {
     DiskParams { cache: DiskCache::Bypassed, direct: true, engine: DiskEngine::IoUring, ..params.clone() }
 }
 
-fn is_past_cache(params: &DiskParams) -> bool {
-    params.cache == DiskCache::Bypassed && params.engine != DiskEngine::Null
-}
-
 pub(crate) fn paragraphs(section: &Section<'_>, notes: &Notes<'_>, style: &Style) -> Vec<Vec<String>> {
     let mut rows: Vec<&Row> = section.rows().chain(section.apart.iter().copied()).collect();
     rows.retain(|row| params(row).is_some());
     let draw = Drawing { notes, style };
-    let mut paragraphs = vec![draw.caches(&rows)];
-    paragraphs.extend(draw.loads(&rows));
-    paragraphs.push(draw.flushes(&rows));
-    paragraphs.push(draw.halves(&rows));
-    paragraphs
+    [vec![draw.caches(&rows)], draw.loads(&rows), vec![draw.flushes(&rows), draw.halves(&rows)]].concat()
 }
 
 /// What a row does, and what is unusual about how, in few words: the table of all rows has the others.
@@ -135,12 +128,8 @@ impl Drawing<'_> {
         let mut what = vec![words(common)];
         what.extend(other_words(common));
         what.extend((common.threads > 1).then(|| threads(common.threads)));
-        let title = format!(
-            "Disk, latency by offered load: {}, at most {} in flight{}",
-            what.join(", "),
-            common.depth,
-            if common.threads > 1 { " per thread" } else { "" }
-        );
+        let (what, each) = (what.join(", "), if common.threads > 1 { " per thread" } else { "" });
+        let title = format!("Disk, latency by offered load: {what}, at most {} in flight{each}", common.depth);
         let load = |row: &&Row| {
             let percent = params(row).and_then(|own| own.load_percent);
             percent.map_or_else(|| "without pause".to_owned(), load_words)

@@ -20,18 +20,13 @@ use model::number::{Notation, counted, digits, percent, quantity};
 
 /// Up to this many kinds of round trips are in the area's own table.
 const FEW: usize = 2;
-
 /// Seconds per byte times this are CPU seconds per GB.
 const BYTES_PER_GB: f64 = 1e9;
-
 /// Round trips per minute are this over the seconds of one (draft-ietf-ippm-responsiveness).
 const SECONDS_PER_MINUTE: f64 = 60.0;
-
 /// Smaller shares are in parts per million.
 const LEAST_PERCENT: f64 = 1e-4;
-
 const MILLION: f64 = 1e6;
-
 /// From here on a count is in thousands.
 const MANY: f64 = 1e4;
 
@@ -83,6 +78,8 @@ fn benchmark(own: &NetParams) -> String {
     let first = format!("{} {}{direction}", protocol(own), block_words(own.block));
     std::iter::once(first.as_str()).chain(how_words(own)).collect::<Vec<_>>().join(", ")
 }
+
+const LOOPBACK_WORDS: &str = "Loopback does not use a network: memory copies and the scheduler determine these values.";
 
 /// The peer, with its part of the path.
 fn peer_words(peer: &Peer) -> String {
@@ -140,13 +137,6 @@ fn of_busy(row: &Row, seconds: fn(&TcpConditions) -> Option<f64>) -> Option<f64>
     seconds(tcp).map(|seconds| (seconds / busy).min(1.0))
 }
 
-/// The part of the CPU time of both ends that the sending one took.
-fn sending_share(row: &Row) -> Option<f64> {
-    let seen = conditions(row)?;
-    let (sending, receiving) = (seen.sending_cpu_seconds?, seen.receiving_cpu_seconds?);
-    Some(sending / (sending + receiving)).filter(|share| share.is_finite())
-}
-
 impl Drawing<'_> {
     /// What the bytes went through, as far as all rows have it in common.
     fn path(&self, first: &Row, rows: &[&Row], peer: Option<&Peer>) -> Vec<String> {
@@ -170,13 +160,10 @@ impl Drawing<'_> {
             control.map(|name| format!("congestion control {name}")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let what = if inside {
-            " Loopback does not use a network: memory copies and the scheduler determine these values."
-        } else {
-            ""
-        };
-        let text = if parts.is_empty() { what.trim_start().to_owned() } else { format!("{}.{what}", parts.join(", ")) };
-        let shown = [("  Path: ", text), ("  Peer: ", peer.filter(|_| !inside).map_or_else(String::new, peer_words))];
+        let known = (!parts.is_empty()).then(|| format!("{}.", parts.join(", ")));
+        let path =
+            [known, inside.then(|| LOOPBACK_WORDS.to_owned())].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let shown = [("  Path: ", path), ("  Peer: ", peer.filter(|_| !inside).map_or_else(String::new, peer_words))];
         let shown = shown.iter().filter(|(_, text)| !text.is_empty());
         shown.flat_map(|(first, text)| paragraph(text, first, Tone::Dim, self.style)).collect()
     }
@@ -203,6 +190,11 @@ impl Drawing<'_> {
         let title = "Network, cost of streams (CPU seconds of both hosts per GB, and the sender's share) and \
              their limits (share of time with a full receive window or send buffer)";
         let named = named(&rows, title, "streams", benchmark);
+        let sending_share = |row: &Row| {
+            let seen = conditions(row)?;
+            let (sending, receiving) = (seen.sending_cpu_seconds?, seen.receiving_cpu_seconds?);
+            Some(sending / (sending + receiving)).filter(|share| share.is_finite())
+        };
         let resent = |row: &Row| {
             let count = median(row, MetricName::Retransmits);
             count.or_else(|| tcp(row)?.retransmits.map(|count| count as f64)).map(count_words)
@@ -225,12 +217,8 @@ impl Drawing<'_> {
             return Vec::new();
         }
         let blasts = rows.iter().any(|row| params(row).is_some_and(|own| own.mode == NetMode::Blast));
-        let title = if blasts {
-            "Network, datagrams (blast: the sender's highest rate, a diagnostic and not a result)"
-        } else {
-            "Network, datagrams"
-        };
-        let named = named(rows, title, "streams", benchmark);
+        let about = if blasts { " (blast: the sender's highest rate, a diagnostic and not a result)" } else { "" };
+        let named = named(rows, &format!("Network, datagrams{about}"), "streams", benchmark);
         let time = |row: &Row| median(row, MetricName::Jitter).map(|seconds| quantity(seconds, Unit::Second));
         self.stepped(&named, 4, |step| {
             let jitter = (step < 3).then(|| values("jitter", rows, time));

@@ -3,10 +3,10 @@
 use model::document::{Row, Status};
 use model::unit::Unit;
 
-use super::super::notes::{efficiency_kind, has_no_limit, marked, short_kind};
 use super::{SlotLine, Table, loss, per_cycle};
 use crate::layout::{Align, Block, Cell, Column};
 use crate::style::Tone;
+use crate::terminal::notes::{efficiency_kind, has_no_limit, marked, short_kind};
 use crate::terminal::row::{confidence_tone, headline, p99};
 use areas::disk::familiar;
 use areas::label::table_rules;
@@ -18,19 +18,17 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn label_block(&self, heading: String) -> Block {
-        let word = |index: usize| self.column(Align::Left, move |line| self.word(line, index));
-        Block::new(heading, Align::Left, vec![word(0), word(1), word(2)])
-    }
-
-    fn word(&self, line: &SlotLine<'a>, index: usize) -> Cell {
-        let cell = Cell::plain(self.style.clean(line.words[index]));
-        if index == 0 { cell.indented() } else { cell }
+        let word = |index: usize| move |line: &SlotLine<'a>| Cell::plain(self.style.clean(line.words[index]));
+        let first = self.column(Align::Left, |line| word(0)(line).indented());
+        Block::new(
+            heading,
+            Align::Left,
+            vec![first, self.column(Align::Left, word(1)), self.column(Align::Left, word(2))],
+        )
     }
 
     fn block(&self, heading: &str, align: Align, text: impl Fn(&SlotLine<'a>) -> Option<String>) -> Block {
-        let side = if align == Align::Right { align } else { Align::Left };
-        let column = self.column(align, |line| Cell::plain(text(line).unwrap_or_default()));
-        Block::new(heading, side, vec![column])
+        Block::single(heading, align, self.lines.iter().map(|line| Cell::plain(text(line).unwrap_or_default())))
     }
 
     /// Threads, connections or depth, where lines differ in it.
@@ -54,18 +52,15 @@ impl<'a> Table<'a> {
                 let tone = if row.status == Status::Failed { Tone::Bad } else { Tone::Dim };
                 Cell::spanning(marked(row.status.name(), &self.notes.of_row(row), self.style), tone)
             }
-            Some(row) => {
-                let value = headline(row).zip(line.scale).map(|(metric, scale)| scale.digits(metric.summary.median));
-                Cell::plain(value.unwrap_or_default())
+            row => {
+                let value = row.and_then(headline).zip(line.scale);
+                Cell::plain(value.map(|(metric, scale)| scale.digits(metric.summary.median)).unwrap_or_default())
             }
-            None => Cell::default(),
         });
         let spread = self.column(Align::Decimal, |line| {
             let metric = line.slots[slot].and_then(headline);
-            Cell::new(
-                metric.map(|metric| spread(&metric.summary, self.style.plus_minus())).unwrap_or_default(),
-                Tone::Dim,
-            )
+            let spread = metric.map(|metric| spread(&metric.summary, self.style.plus_minus()));
+            Cell::new(spread.unwrap_or_default(), Tone::Dim)
         });
         let confidence = self.column(Align::Left, |line| {
             let rated = line.slots[slot].and_then(|row| Some((row, row.confidence?)));

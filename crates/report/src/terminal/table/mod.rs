@@ -10,7 +10,7 @@ use model::document::{Row, Status};
 use super::notes::Notes;
 use super::sections::Section;
 use crate::grid::groups::Group;
-use crate::layout::{Block, table, table_width, width, wrap};
+use crate::layout::{Block, fitting, table, table_width, width, wrap};
 use crate::reason::without_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
@@ -19,23 +19,17 @@ use areas::label::{Label, area_title, table_rules};
 use model::number::{Notation, UnitScale, clock};
 
 const GAP: usize = 2;
-
 /// Between the parts of a heading.
 const TITLE_GAP: &str = "  ";
-
 /// Lengths of the bar, the better first.
 const BARS: [usize; 3] = [10, 5, 0];
-
 /// How much wider than the words below it a heading may be; a longer one, of a long path, has a line of its own.
 const HEADING_EXCESS: usize = 16;
-
 /// A smaller loss to interference is not worth a column.
 const LEAST_LOST: f64 = 0.005;
-
 /// Up to this many benchmarks are an overview, which should be short. More of them are read to learn about the processor:
 /// operations per cycle matter more than an even layout, and a blank line separates precisions.
 const OVERVIEW: usize = 8;
-
 /// From this many places on the axis on, the question is how the rate grows with them.
 const SERIES: usize = 3;
 
@@ -136,7 +130,10 @@ pub(super) fn per_cycle(row: &Row) -> Option<f64> {
 /// where no form has room for them.
 pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Drawn {
     if section.groups.is_empty() {
-        return Table::of(section, notes, style).without_lines();
+        // The heading alone, where all rows are in tables of their own that need it.
+        let heads = table_rules(section.area).always_heading && !section.apart.is_empty();
+        let table = Table::of(section, notes, style);
+        return table.drawn(if heads { table.above(&table.heading(false)) } else { Vec::new() }, Parts::NONE);
     }
     let wide = Table::wide(section, notes, style);
     let tall = Table::tall(section, notes, style);
@@ -219,26 +216,22 @@ impl<'a> Table<'a> {
         Parts::choices(least, self.most).into_iter().find_map(|parts| {
             let heading = self.heading(!parts.clock);
             let above = width(&heading) > self.label_block(String::new()).width() + HEADING_EXCESS;
-            let blocks = self.blocks(if above { String::new() } else { heading.clone() }, parts);
-            let fits = table_width(&blocks, gap) <= self.style.width;
-            let lines = || self.separated(table(&blocks, gap, self.style));
-            let lines = || if above { self.above(&heading).into_iter().chain(lines()).collect() } else { lines() };
-            fits.then(|| self.drawn(lines(), parts))
+            let mut blocks = vec![self.label_block(if above { String::new() } else { heading.clone() })];
+            blocks.extend(self.value_blocks(parts));
+            blocks.extend(parts.clock.then(|| self.clock_block()));
+            let (blocks, gap) = fitting([(blocks, gap)], self.style.width)?;
+            let mut texts = table(&blocks, gap, self.style).into_iter();
+            let mut lines = if above { self.above(&heading) } else { Vec::new() };
+            lines.extend(texts.next());
+            for (index, text) in texts.enumerate() {
+                lines.extend(self.begins_precision(index).then(String::new));
+                lines.push(text);
+            }
+            Some(self.drawn(lines, parts))
         })
     }
 
-    /// The lines below their heading, with a blank one before each precision where there are many.
-    fn separated(&self, lines: Vec<String>) -> Vec<String> {
-        let mut lines = lines.into_iter();
-        let mut separated: Vec<String> = lines.next().into_iter().collect();
-        for (index, text) in lines.enumerate() {
-            separated.extend(self.begins_precision(index).then(String::new));
-            separated.push(text);
-        }
-        separated
-    }
-
-    /// Whether a blank line stands before this one: before each precision but the first, where there are many lines.
+    /// Whether a blank line is before this one: before each precision but the first, where there are many lines.
     fn begins_precision(&self, index: usize) -> bool {
         index > 0 && is_survey(self.section) && self.lines.get(index).is_some_and(|line| !line.words[0].is_empty())
     }
@@ -253,12 +246,6 @@ impl<'a> Table<'a> {
 
     fn drawn(&self, lines: Vec<String>, parts: Parts) -> Drawn {
         Drawn { lines, parts, lost: self.shows_loss() }
-    }
-
-    /// The heading alone, where all rows are in tables of their own that need it.
-    fn without_lines(&self) -> Drawn {
-        let heads = table_rules(self.section.area).always_heading && !self.section.apart.is_empty();
-        self.drawn(if heads { self.above(&self.heading(false)) } else { Vec::new() }, Parts::NONE)
     }
 
     /// Labels above their values, where these fit so.
@@ -282,13 +269,6 @@ impl<'a> Table<'a> {
             lines.extend((!values.is_empty()).then(|| format!("{INDENT}{values}")));
         }
         self.drawn(lines, parts)
-    }
-
-    fn blocks(&self, heading: String, parts: Parts) -> Vec<Block> {
-        let mut blocks = vec![self.label_block(heading)];
-        blocks.extend(self.value_blocks(parts));
-        blocks.extend(parts.clock.then(|| self.clock_block()));
-        blocks
     }
 
     fn shows_loss(&self) -> bool {
@@ -316,18 +296,17 @@ impl<'a> Table<'a> {
 
     /// The area, what is common to its rows, and the clock where it has no column.
     fn heading(&self, name_clock: bool) -> String {
-        let clocks = self.clock_range().filter(|_| name_clock && table_rules(self.section.area).per_core);
-        let common = self.section.common.words().map(|words| self.style.clean(&words));
-        let parts = [common, clocks.map(|range| format!("at {range}"))];
-        let title = std::iter::once(area_title(self.section.area).to_owned());
-        title.chain(parts.into_iter().flatten()).collect::<Vec<_>>().join(TITLE_GAP)
-    }
-
-    /// `3.79 GHz`, or `3.62 to 3.79 GHz`.
-    fn clock_range(&self) -> Option<String> {
         let clocks = || self.section.rows().filter_map(|row| row.conditions.clock_hz);
-        let (least, most) = (clock(clocks().reduce(f64::min)?), clock(clocks().reduce(f64::max)?));
-        Some(if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" GHz")) })
+        // `at 3.79 GHz`, or `at 3.62 to 3.79 GHz`.
+        let clock_range = || {
+            let (least, most) = (clock(clocks().reduce(f64::min)?), clock(clocks().reduce(f64::max)?));
+            let from = if least == most { String::new() } else { format!("{} to ", least.trim_end_matches(" GHz")) };
+            Some(format!("at {from}{most}"))
+        };
+        let range = if name_clock && table_rules(self.section.area).per_core { clock_range() } else { None };
+        let common = self.section.common.words().map(|words| self.style.clean(&words));
+        let title = std::iter::once(area_title(self.section.area).to_owned());
+        title.chain(common).chain(range).collect::<Vec<_>>().join(TITLE_GAP)
     }
 }
 
@@ -356,7 +335,9 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
         scale: row.and(scale(section, &group.rows)),
         slots: vec![row],
     };
-    if group.rows.len() > 1 && absent_alike(&group.rows) {
+    let why = |row: &Row| (row.status, without_words(row));
+    let are_alike = || group.rows.iter().all(|row| row.status != Status::Ok && why(row) == why(group.rows[0]));
+    if group.rows.len() > 1 && are_alike() {
         return vec![SlotLine { place: None, ..line(0, group.rows.first().copied()) }];
     }
     let mut lines: Vec<SlotLine<'a>> =
@@ -367,11 +348,6 @@ fn stacked<'a>(section: &'a Section<'a>, what: &'a str, group: &'a Group<'a>) ->
     lines
 }
 
-fn absent_alike(rows: &[&Row]) -> bool {
-    let why = |row: &Row| (row.status, without_words(row));
-    rows.iter().all(|row| row.status != Status::Ok && why(row) == why(rows[0]))
-}
-
 /// One prefix for all rows of the section in the same unit, or at least for those of one experiment.
 fn scale(section: &Section<'_>, group: &[&Row]) -> Option<UnitScale> {
     let unit = group.iter().find_map(|row| headline(row))?.unit;
@@ -380,9 +356,7 @@ fn scale(section: &Section<'_>, group: &[&Row]) -> Option<UnitScale> {
         let metrics = rows.filter_map(|row| row.metrics.first().filter(|metric| metric.unit == unit));
         metrics.map(|metric| metric.summary.median).collect()
     };
-    let own = medians(&mut group.iter().copied());
-    let most = own.iter().copied().fold(0.0, f64::max);
-    let all = medians(&mut section.rows());
-    let common = |values: &[f64]| UnitScale::common(values, notation);
-    common(&all).or_else(|| common(&own)).or_else(|| Some(UnitScale::of(most, notation)))
+    let (own, all) = (medians(&mut group.iter().copied()), medians(&mut section.rows()));
+    let common = UnitScale::common(&all, notation).or_else(|| UnitScale::common(&own, notation));
+    Some(common.unwrap_or_else(|| UnitScale::of(own.into_iter().fold(0.0, f64::max), notation)))
 }
