@@ -1,8 +1,6 @@
 //! Charts of points over an axis: lines with bands, limits and zones, in one panel or in several that share their axes.
 
-use std::collections::BTreeSet;
-
-use areas::chart::{Panel, Plot, Point, Series, Zone, is_drawable};
+use areas::chart::{Panel, Plot, Point, Series, Zone, by_key, is_drawable};
 use model::number::quantity;
 
 use super::drawing::MarkLine;
@@ -18,6 +16,8 @@ const FAR_LOG: f64 = 100.0;
 
 /// More series than this have no direct labels.
 const MOST_LABELS: usize = 12;
+/// The bands of more series than this would cover each other; their intervals are whiskers.
+const MOST_BANDS: usize = 4;
 const LABEL_SHARE: f64 = 0.36;
 /// Between the baselines of two direct labels.
 const LABEL_STEP: f64 = 16.0;
@@ -136,7 +136,7 @@ fn scale_y(plot: &Plot, ends: (f64, f64)) -> Scale {
     values.extend(intervals.filter(near(least / 2.0, most * 1.5)));
     let most_ticks = if plot.panels.len() > 1 { 4 } else { 6 };
     let bare = Scale::new(plot.y.reading, &values, ends, most_ticks);
-    let far = if bare.is_logarithmic() { FAR_LOG } else { FAR_LINEAR };
+    let far = if bare.is_log { FAR_LOG } else { FAR_LINEAR };
     values.extend(points(plot).filter_map(|point| point.limit).filter(near(least, most * far)));
     Scale::new(plot.y.reading, &values, ends, most_ticks)
 }
@@ -145,13 +145,8 @@ fn scale_y(plot: &Plot, ends: (f64, f64)) -> Scale {
 fn items(plot: &Plot, direct: bool, y: &Scale) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let has_peaks = points(plot).any(|point| point.limit.is_some_and(|peak| y.at(peak).is_some()));
-    if !direct {
-        let mut seen = BTreeSet::new();
-        for series in all_series(plot) {
-            if seen.insert(series.look) {
-                items.push(Item::new(Sign::Series { look: series.look, joined: series.joined }, &series.name));
-            }
-        }
+    for (look, alike) in by_key(all_series(plot).filter(|_| !direct), |series| Some(series.look)) {
+        items.push(Item::new(Sign::Series { look, joined: alike[0].joined }, &alike[0].name));
     }
     items.extend(has_peaks.then(|| Item::new(Sign::Peak, plot.limit)));
     let beyond = points(plot).filter_map(|point| point.limit).filter(|peak| y.at(*peak).is_none());
@@ -195,7 +190,11 @@ fn draw_panel(plot: &Plot, canvas: &mut Canvas, frame: &Frame, (index, panel): (
         lines(canvas, series, panel.series.len(), (&x, &y));
     }
     for series in &panel.series {
-        marks(canvas, series, &x, &y);
+        let (tone, _, shape) = look(series.look);
+        for point in &series.points {
+            let (Some(across), Some(down)) = (x.at(point.x), y.at(point.y)) else { continue };
+            canvas.mark(&mark_class(Some(tone), point.mark.is_doubtful()), shape, (across, down), &point.mark);
+        }
     }
     if direct {
         labels(canvas, panel, (&x, &y), (left, top, right, bottom));
@@ -251,23 +250,10 @@ fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &S
     canvas.segments(&format!("whisker t{tone}"), &whiskers);
 }
 
-/// The bands of more series than this would cover each other; their intervals are whiskers.
-const MOST_BANDS: usize = 4;
-
 /// Whether the intervals of a series, one of `count`, form a band.
 fn has_band(series: &Series, count: usize) -> bool {
     let two = |two: &[Point]| two.iter().all(|point| point.mark.interval.is_some());
     series.joined && count <= MOST_BANDS && series.points.windows(2).any(two)
-}
-
-fn marks(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
-    let (tone, _, shape) = look(series.look);
-    for point in &series.points {
-        if let (Some(across), Some(down)) = (x.at(point.x), y.at(point.y)) {
-            let class = mark_class(Some(tone), point.mark.is_doubtful());
-            canvas.mark(&class, shape, (across, down), &point.mark);
-        }
-    }
 }
 
 /// The names of series next to their last points, as near as possible without touching.

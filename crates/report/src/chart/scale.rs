@@ -8,10 +8,8 @@ use super::svg::{text_width, widest};
 
 /// From this ratio of the largest to the smallest value, a linear axis would show half of the values as 0.
 const LOG_FROM: f64 = 30.0;
-
 /// The share of a single value that an axis has on both sides, well above the resolution of a double.
 const SMALLEST_REACH: f64 = 1e-9;
-
 const GAP: f64 = 10.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +20,7 @@ pub(super) struct Tick {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
-    is_log: bool,
+    pub(super) is_log: bool,
     low: f64,
     high: f64,
     from: f64,
@@ -58,10 +56,11 @@ impl Scale {
                     if value > 0.0 { format!("+{text}") } else { text }
                 })
             }
-            Reading::Numbers => plain.linear((least, greatest), 1.0, most).texts(|value| trimmed(&whole(value))),
             Reading::Counts => plain.counts(values),
             Reading::Sizes if is_positive => plain.sizes((least, greatest), most),
-            Reading::Sizes => plain.linear((least, greatest), 1.0, most).texts(|value| trimmed(&whole(value))),
+            Reading::Numbers | Reading::Sizes => {
+                plain.linear((least, greatest), 1.0, most).texts(|value| trimmed(&whole(value)))
+            }
             Reading::Steps(names) => plain.steps(names),
         }
     }
@@ -86,10 +85,6 @@ impl Scale {
         if self.unit.is_empty() { title.to_owned() } else { format!("{title}, {}", self.unit) }
     }
 
-    pub(super) const fn is_logarithmic(&self) -> bool {
-        self.is_log
-    }
-
     fn share(&self, value: f64) -> Option<f64> {
         let share = if self.is_log {
             (value > 0.0).then(|| (value / self.low).ln() / (self.high / self.low).ln())?
@@ -108,11 +103,8 @@ impl Scale {
         let last = if last > first { last } else { first + 1.0 };
         (self.low, self.high) = (first * step / factor, last * step / factor);
         // The quotients above are bounded by `most`, so there are few.
-        let mut index = first;
-        while index <= last {
-            self.ticks.push(Tick { value: index * step / factor, text: String::new() });
-            index += 1.0;
-        }
+        let indices = std::iter::successors(Some(first), |index| Some(index + 1.0)).take_while(|index| *index <= last);
+        self.ticks = indices.map(|index| Tick { value: index * step / factor, text: String::new() }).collect();
         self
     }
 
@@ -207,15 +199,8 @@ impl Scale {
 
     /// With every n-th tick only, so that their texts, centred below them between the `edges` of the drawing, do not touch.
     pub(super) fn thinned(mut self, edges: (f64, f64)) -> Self {
-        let mut every = 1;
-        while every < self.ticks.len() && !self.fits(every, edges) {
-            every += 1;
-        }
-        let mut index = 0;
-        self.ticks.retain(|_| {
-            index += 1;
-            (index - 1) % every == 0
-        });
+        let every = (1..self.ticks.len()).find(|every| self.fits(*every, edges)).unwrap_or(self.ticks.len().max(1));
+        self.ticks = self.ticks.into_iter().step_by(every).collect();
         self
     }
 

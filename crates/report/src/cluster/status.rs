@@ -112,10 +112,8 @@ pub fn summary(progress: &Progress) -> String {
     let bad = listed(&[(tasks.failed, "failed"), (tasks.skipped, "skipped")]);
     let bad = if bad.is_empty() { bad } else { format!(" ({bad})") };
     let states = [NodeState::Done, NodeState::Partly, NodeState::Running, NodeState::Waiting, NodeState::Failed];
-    let nodes =
-        listed(&states.map(|state| {
-            (progress.nodes.iter().filter(|node| node.state == state).count() as u64, labels::state(state))
-        }));
+    let count = |state: NodeState| progress.nodes.iter().filter(|node| node.state == state).count() as u64;
+    let nodes = listed(&states.map(|state| (count(state), labels::state(state))));
     let nodes = if nodes.is_empty() { nodes } else { format!("; nodes: {nodes}") };
     let left = match progress.seconds_left {
         _ if progress.is_over() => String::new(),
@@ -131,12 +129,13 @@ pub fn summary(progress: &Progress) -> String {
 pub fn render(progress: &Progress, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let bar_width = style.width.saturating_sub(50).min(30);
-    let share = progress.tasks.over() as f64 / (progress.tasks.all().max(1)) as f64;
+    let share = progress.tasks.over() as f64 / progress.tasks.all().max(1) as f64;
     let title = format!("Plan {}", style.clean(&one_line(&progress.plan)));
     let bar = style.paint(&style.bar(share, bar_width), Tone::Accent);
     let mut head = vec![format!("{}  {bar}", style.paint(&cut(&title, 46, style), Tone::Strong)).trim_end().to_owned()];
     head.extend(wrap(&summary(progress), "", style.width));
-    separated(&[head, nodes(progress, style), jobs(progress, style), notes(progress, style)])
+    let notes = progress.notes.iter().flat_map(|note| wrap(&style.clean(&one_line(note)), "", style.width)).collect();
+    separated(&[head, nodes(progress, style), jobs(progress, style), notes])
 }
 
 /// The order and the tone of nodes in a state: nodes that need attention first, finished nodes last.
@@ -177,17 +176,18 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
     };
     // A reason that is too long for the line is below it.
     let room = style.width.saturating_sub(table_width(&blocks, 2) + 2);
-    let fits = |text: &str| width(text) <= room;
-    let inline = |node: &NodeProgress| Some(whole(node)).filter(|text| fits(text)).unwrap_or_default();
-    blocks.push(block("task or reason", Align::Left, texts(&inline, room)));
+    let fits = |text: &String| width(text) <= room;
+    blocks.push(block(
+        "task or reason",
+        Align::Left,
+        texts(&|node| Some(whole(node)).filter(fits).unwrap_or_default(), room),
+    ));
     let mut rows = table(&blocks, 2, style).into_iter();
     let mut lines: Vec<String> = rows.next().into_iter().collect();
     for (node, row) in shown.iter().zip(rows) {
         lines.push(row);
-        let text = whole(node);
-        if !fits(&text) {
-            lines.extend(wrap(&text, "    ", style.width).into_iter().map(|line| style.paint(&line, Tone::Dim)));
-        }
+        let below = Some(whole(node)).filter(|text| !fits(text)).map(|text| wrap(&text, "    ", style.width));
+        lines.extend(below.iter().flatten().map(|line| style.paint(line, Tone::Dim)));
     }
     let more = progress.nodes.len() - shown.len();
     lines.extend((more > 0).then(|| format!("and {}", counted(more as u64, "more node"))));
@@ -210,8 +210,4 @@ fn jobs(progress: &Progress, style: &Style) -> Vec<String> {
     let more = progress.jobs.len().saturating_sub(MOST_JOBS);
     lines.extend((more > 0).then(|| format!("  and {}", counted(more as u64, "more job"))));
     lines
-}
-
-fn notes(progress: &Progress, style: &Style) -> Vec<String> {
-    progress.notes.iter().flat_map(|note| wrap(&style.clean(&one_line(note)), "", style.width)).collect()
 }

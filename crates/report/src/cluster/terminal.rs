@@ -8,6 +8,7 @@ use super::labels::{metric_name, notation, of_median, passes, share, some_of, st
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::layout::{Align, Block, Cell, Column, cut, separated, table, wrap};
+use crate::reason::NO_REASON;
 use crate::style::{Style, Tone};
 use model::number::{counted, percent, quantity};
 use model::unit::Unit;
@@ -126,9 +127,7 @@ fn metrics(document: &ClusterDocument, style: &Style) -> Vec<String> {
         if shown.is_empty() {
             break;
         }
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
+        lines.extend((!lines.is_empty()).then(String::new));
         lines.extend(of_group(document, shown, style));
     }
     let more = document.distributions.len().saturating_sub(MOST_METRICS);
@@ -143,15 +142,14 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
     let heading = if document.groups.len() > 1 { format!("{area}, group {}", first.group) } else { area };
     let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| cells(shown, style, of, to);
     let median = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
-    let slowest_share =
-        |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map_or_else(String::new, percent);
+    let slowest_share = |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map(percent);
     let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
     let blocks = [
         block(&style.clean(&heading), Align::Left, cells(&|of| metric_name(&of.experiment, &of.metric), 38)),
         block("median", Align::Decimal, cells(&median, 18)),
         block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
         block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),
-        block("slowest", Align::Decimal, cells(&slowest_share, 10)),
+        block("slowest", Align::Decimal, cells(&|of| slowest_share(of).unwrap_or_default(), 10)),
         block("", Align::Left, cells(&slowest, 16)),
     ];
     table(&blocks, 2, style)
@@ -162,10 +160,7 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
         let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
         let notation = notation("net", of.unit);
         let how = if of.together { "all at the same time" } else { "each alone" };
-        let slowest = of.pairs.iter().filter_map(|pair| {
-            let share = of_median(pair.value?, of.median?, of.better)?;
-            Some((share, pair))
-        });
+        let slowest = of.pairs.iter().filter_map(|pair| Some((of_median(pair.value?, of.median?, of.better)?, pair)));
         let slowest = slowest.min_by(|one, other| one.0.total_cmp(&other.0));
         let slowest = slowest.map_or_else(String::new, |(share, pair)| {
             let ends = format!("{} to {}", one_line(&pair.from), one_line(&pair.to));
@@ -184,7 +179,7 @@ fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let line = |of: &ClusterHpl| {
         let nodes = counted(of.nodes.len() as u64, "node");
         let Some(rate) = of.rate else {
-            let reason = of.reason.as_deref().map_or_else(|| "no reason was recorded".to_owned(), one_line);
+            let reason = one_line(of.reason.as_deref().unwrap_or(NO_REASON));
             return format!("{nodes}: no result: {reason}");
         };
         let flops = |value: f64| quantity(value, Unit::FlopPerSecond);

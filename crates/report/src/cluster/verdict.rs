@@ -1,6 +1,6 @@
 //! The answer in three sentences: how many nodes were measured, whether they are equal, and the cause and next step.
 
-use model::cluster::{ClusterDocument, NodeState, SlowNode, Standing};
+use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
 use model::number::{counted, percent};
 
 use super::labels::{some_of, title};
@@ -27,7 +27,7 @@ pub(super) struct Verdict {
     pub(super) next: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     pub(super) all: usize,
     pub(super) measured: usize,
@@ -44,44 +44,33 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn of(document: &ClusterDocument) -> Self {
-        let mut counts = Self { all: document.nodes.len(), ..Self::default() };
-        for node in &document.nodes {
-            match node.state {
-                NodeState::Done => counts.measured += 1,
-                NodeState::Partly => {
-                    counts.measured += 1;
-                    counts.partly += 1;
-                }
-                NodeState::Running => counts.running += 1,
-                NodeState::Waiting => counts.waiting += 1,
-                NodeState::Failed => counts.failed += 1,
-            }
-            match node.standing {
-                Standing::Healthy => counts.healthy += 1,
-                Standing::Slow => counts.slow += 1,
-                Standing::Suspect => counts.suspect += 1,
-                Standing::Unknown if matches!(node.state, NodeState::Done | NodeState::Partly) => counts.unknown += 1,
-                Standing::Unknown => {}
-            }
+        let count = |is: &dyn Fn(&FleetNode) -> bool| document.nodes.iter().filter(|node| is(node)).count();
+        let state = |state: NodeState| count(&|node| node.state == state);
+        let standing = |standing: Standing| count(&|node| node.standing == standing);
+        let is_measured = |node: &FleetNode| matches!(node.state, NodeState::Done | NodeState::Partly);
+        Self {
+            all: document.nodes.len(),
+            measured: count(&is_measured),
+            partly: state(NodeState::Partly),
+            running: state(NodeState::Running),
+            waiting: state(NodeState::Waiting),
+            failed: state(NodeState::Failed),
+            healthy: standing(Standing::Healthy),
+            slow: standing(Standing::Slow),
+            suspect: standing(Standing::Suspect),
+            unknown: count(&|node| is_measured(node) && node.standing == Standing::Unknown),
         }
-        counts
-    }
-
-    /// Whether every node has all its results.
-    const fn is_whole(self) -> bool {
-        self.measured == self.all && self.partly == 0
     }
 }
 
 impl Verdict {
     pub(super) fn of(document: &ClusterDocument) -> Self {
         let counts = Counts::of(document);
-        let outlook = if counts.slow > 0 {
-            Outlook::Slow
-        } else if counts.suspect > 0 || counts.unknown > 0 || !counts.is_whole() || document.nodes.is_empty() {
-            Outlook::Open
-        } else {
-            Outlook::Equal
+        let is_whole = counts.all > 0 && counts.measured == counts.all && counts.partly == 0;
+        let outlook = match counts.slow {
+            0 if is_whole && counts.suspect + counts.unknown == 0 => Outlook::Equal,
+            0 => Outlook::Open,
+            _ => Outlook::Slow,
         };
         let (last, next) = to_do(document, counts);
         let sentences = [measured(document, counts), equal(document, counts), last];
@@ -130,41 +119,24 @@ fn equal(document: &ClusterDocument, counts: Counts) -> String {
     let (slow, suspect) = (of(Standing::Slow), of(Standing::Suspect));
     let unknown = match (counts.unknown, counts.healthy + counts.slow + counts.suspect) {
         (0, _) => String::new(),
-        (1, 0) if counts.measured == 1 => {
-            return "There is no other node to compare it with.".to_owned();
-        }
-        (_, 0) => {
-            return "Too few nodes of equal hardware have results to compare their speed.".to_owned();
-        }
+        (1, 0) if counts.measured == 1 => return "There is no other node to compare it with.".to_owned(),
+        (_, 0) => return "Too few nodes of equal hardware have results to compare their speed.".to_owned(),
         (unknown, _) => format!(" {} could not be judged.", counted(unknown as u64, "more node")),
     };
     if slow.is_empty() && suspect.is_empty() {
-        let healthy = counts.healthy;
-        let them =
-            if counts.all == healthy { "They are equal".to_owned() } else { format!("{healthy} nodes are equal") };
+        let them = match counts.healthy {
+            all if all == counts.all => "They are equal".to_owned(),
+            healthy => format!("{healthy} nodes are equal"),
+        };
         return format!("{them}: no node is slower than its group's limit in any metric.{unknown}");
     }
-    let mut parts = Vec::new();
-    if !slow.is_empty() {
-        parts.push(format!("{} slow: {}", number_of(slow.len(), "node is", "nodes are"), first_of(&slow)));
-    }
-    if !suspect.is_empty() {
-        parts.push(format!(
-            "{} suspect after one pass: {}",
-            number_of(suspect.len(), "node is", "nodes are"),
-            first_of(&suspect)
-        ));
-    }
-    let rest = if counts.healthy > 0 {
-        format!(" The other {} equal.", number_of(counts.healthy, "is", "are"))
-    } else {
-        String::new()
+    let named = |nodes: &[&SlowNode], how: &str| {
+        let are = if nodes.len() == 1 { "node is" } else { "nodes are" };
+        (!nodes.is_empty()).then(|| format!("{} {are} {how}: {}", nodes.len(), first_of(nodes)))
     };
-    format!("{}.{rest}{unknown}", capital(&parts.join("; ")))
-}
-
-fn number_of(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+    let parts = [named(&slow, "slow"), named(&suspect, "suspect after one pass")].into_iter().flatten();
+    let rest = are(counts.healthy, "equal").map_or_else(String::new, |rest| format!(" The other {rest}."));
+    format!("{}.{rest}{unknown}", capital(&parts.collect::<Vec<_>>().join("; ")))
 }
 
 /// The first nodes with their areas and shares of the median.
@@ -185,10 +157,8 @@ fn in_words(area: &str) -> String {
     match area {
         "cpu" => "CPU".to_owned(),
         "net" => "network".to_owned(),
-        other => {
-            let title = title(other);
-            if title == "LINPACK" { title } else { title.to_lowercase() }
-        }
+        "linpack" => title(area),
+        other => title(other).to_lowercase(),
     }
 }
 

@@ -57,10 +57,9 @@ fn label(code: &str) -> String {
 
 /// A check that is not as it should be: what was seen and what follows, and below it what to do.
 fn finding(check: &Check, style: &Style) -> Vec<String> {
-    let first = format!("{}: ", label(&check.code));
     let inner = INDENT.repeat(2);
     // Lines below the first are set in by the same, however long the first word is.
-    let mut lines = wrap(&format!("{first}{}", style.clean(&check.text)), &inner, style.width);
+    let mut lines = wrap(&format!("{}: {}", label(&check.code), style.clean(&check.text)), &inner, style.width);
     if let Some(line) = lines.first_mut() {
         *line = format!("{INDENT}{}", line.trim_start());
     }
@@ -75,11 +74,8 @@ fn finding(check: &Check, style: &Style) -> Vec<String> {
 fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
     let widest = references.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
     let line = |tool: &FoundTool| {
-        let found = match &tool.path {
-            None => "missing".to_owned(),
-            Some(path) => program_words(path, tool.reason.as_deref(), tool.version.as_deref()),
-        };
-        named(&tool.tool, &found, widest, style)
+        let words = |path: &String| program_words(path, tool.reason.as_deref(), tool.version.as_deref());
+        named(&tool.tool, &tool.path.as_ref().map_or_else(|| "missing".to_owned(), words), widest, style)
     };
     references.iter().flat_map(line).collect()
 }

@@ -23,11 +23,8 @@ pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u6
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a plan, which saturate")]
     let known = size(known as u64);
     let of_what = if total_bytes > 0.0 { "for test files and stated totals" } else { "of test files" };
-    let then = if seconds > 0.0 {
-        format!(", plus what the device can write in {}", duration(seconds))
-    } else {
-        String::new()
-    };
+    let then = || format!(", plus what the device can write in {}", duration(seconds));
+    let then = if seconds > 0.0 { then() } else { String::new() };
     let budget = budget.map(|bytes| format!("; at most {} in total", size(bytes))).unwrap_or_default();
     let tools = if tools { "; reference tools write more" } else { "" };
     format!("; writes about {known} {of_what} at most{then}{budget}{tools}")

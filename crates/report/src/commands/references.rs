@@ -49,13 +49,9 @@ fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
 
 /// What came of trying it.
 fn tried(check: &ToolCheck) -> String {
-    match (check.value, check.unit, &check.reason) {
-        (Some(value), Some(unit), _) => {
-            format!("tried for {}: {} (short run, not a measurement)", check.experiment, quantity(value, unit))
-        }
-        (_, _, reason) => {
-            let why = reason.as_deref().unwrap_or("no reason given");
-            format!("tried for {}: FAILED: {why}", check.experiment)
-        }
-    }
+    let came = match check.value.zip(check.unit) {
+        Some((value, unit)) => format!("{} (short run, not a measurement)", quantity(value, unit)),
+        None => format!("FAILED: {}", check.reason.as_deref().unwrap_or("no reason given")),
+    };
+    format!("tried for {}: {came}", check.experiment)
 }

@@ -12,6 +12,7 @@ use model::unit::{Better, Unit};
 
 use crate::formats::escape::one_line;
 use crate::grid::groups::by_area;
+use crate::reason::NO_REASON;
 
 const NANO: f64 = 1e9;
 
@@ -44,19 +45,16 @@ fn units(document: &Document) -> String {
 /// The samples of a row; a comment where it has none.
 fn lines(row: &Row) -> String {
     if row.status != Status::Ok {
-        let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-        return format!("# {} {}: {}\n", row.status, one_line(&row.id), one_line(reason));
+        let [id, reason] = [row.id.as_str(), row.reason.as_deref().unwrap_or(NO_REASON)].map(one_line);
+        return format!("# {} {id}: {reason}\n", row.status);
     }
     let name = name(row);
     let count = row.metrics.iter().map(|metric| metric.samples.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for index in 0..count {
+    let line = |index: usize| {
         let values: Vec<String> = row.metrics.iter().filter_map(|metric| value(metric, index)).collect();
-        if !values.is_empty() {
-            let _ = writeln!(text, "{name} 1 {}", values.join(" "));
-        }
-    }
-    text
+        (!values.is_empty()).then(|| format!("{name} 1 {}\n", values.join(" ")))
+    };
+    (0..count).filter_map(line).collect()
 }
 
 /// `BenchmarkCpu/fma/fp64/avx512/t2-2`: the id, and behind the dash the threads, as Go has its processors there.
@@ -86,7 +84,8 @@ fn number(value: f64) -> String {
 /// The unit of a metric's values, and how many of it one of the base unit is. Units have no blanks, and those of one line
 /// differ, so all but the metrics that Go has too contain the metric's name.
 fn unit(metric: &Metric) -> (String, f64) {
-    let name = unit_name(metric.name.as_str());
+    let name = Some(one_line(metric.name.as_str()).replace(' ', "_")).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| "unnamed".to_owned());
     match (metric.name.as_str(), metric.unit) {
         ("throughput", unit) => (unit.to_string(), 1.0),
         ("latency", Unit::Second) => ("ns/op".to_owned(), NANO),
@@ -96,10 +95,4 @@ fn unit(metric: &Metric) -> (String, f64) {
         (_, Unit::One) => (name, 1.0),
         (_, unit) => (format!("{name}-{unit}"), 1.0),
     }
-}
-
-/// A metric's name without what ends a unit.
-fn unit_name(name: &str) -> String {
-    let name = one_line(name).replace(' ', "_");
-    if name.is_empty() { "unnamed".to_owned() } else { name }
 }

@@ -127,16 +127,13 @@ const COLUMNS: &[(&str, Source)] = &[
     ("", Parts("/conditions/disk", "cpu_seconds_per_request")),
 ];
 
-fn column_names((start, source): &(&str, Source)) -> Vec<String> {
-    match source {
-        Parts(_, names) => names.split(' ').map(|name| format!("{start}{}", name.replace('/', "_"))).collect(),
-        _ => vec![(*start).to_owned()],
-    }
-}
-
 /// The whole file, with its heading.
 pub fn render(document: &Document) -> String {
-    let mut text = line(&COLUMNS.iter().flat_map(column_names).collect::<Vec<_>>());
+    let names = |(start, source): &(&str, Source)| match source {
+        Parts(_, names) => names.split(' ').map(|name| format!("{start}{}", name.replace('/', "_"))).collect(),
+        _ => vec![(*start).to_owned()],
+    };
+    let mut text = line(&COLUMNS.iter().flat_map(names).collect::<Vec<_>>());
     for row in &document.experiments {
         // Writing plain data as JSON cannot fail; if it did, its fields would be absent.
         let value = serde_json::to_value(Row { metrics: Vec::new(), ..row.clone() }).unwrap_or(Value::Null);
@@ -194,29 +191,20 @@ fn shown_peak(metric: &Metric) -> Option<&Peak> {
 /// A table as it is shown, for a spreadsheet. Where each text of a column names its own unit, the values are in the base
 /// unit, which the heading names; what is absent is an empty field.
 pub fn table(grid: &Grid) -> String {
-    let mut text = line(&grid.columns.iter().map(heading).collect::<Vec<_>>());
-    for row in &grid.lines {
-        let cells = grid.columns.iter().zip(&row.cells);
-        text.push_str(&line(&cells.map(|(column, cell)| cell_text(column, cell)).collect::<Vec<_>>()));
-    }
-    text
-}
-
-/// Whether the texts of a column would have to be taken apart, and their values need not.
-fn is_in_base_unit(column: &Column) -> bool {
-    column.shown.is_empty() && !column.base.is_empty()
-}
-
-fn heading(column: &Column) -> String {
-    if is_in_base_unit(column) { format!("{} [{}]", column.heading, column.base) } else { column.title() }
-}
-
-fn cell_text(column: &Column, cell: &Cell) -> String {
-    match cell.value {
+    // The texts of such a column would have to be taken apart, and their values need not.
+    let is_in_base_unit = |column: &Column| column.shown.is_empty() && !column.base.is_empty();
+    let heading = |column: &Column| match is_in_base_unit(column) {
+        true => format!("{} [{}]", column.heading, column.base),
+        false => column.title(),
+    };
+    let field = |(column, cell): (&Column, &Cell)| match cell.value {
         _ if cell.is_absent() => String::new(),
         Some(value) if is_in_base_unit(column) => value.to_string(),
         _ => cell.text.clone(),
-    }
+    };
+    let mut text = line(&grid.columns.iter().map(heading).collect::<Vec<_>>());
+    text.extend(grid.lines.iter().map(|row| line(&grid.columns.iter().zip(&row.cells).map(field).collect::<Vec<_>>())));
+    text
 }
 
 /// The columns. `source` is `assay` or the tool; `index` counts the samples of a metric, and of a tool the pairs, from 1.
@@ -228,29 +216,22 @@ const SAMPLE_COLUMNS: [&str; 18] = [
 /// One line for each sample, ours and those of reference tools, with a heading.
 pub fn samples(document: &Document) -> String {
     let mut text = line(&SAMPLE_COLUMNS.map(str::to_owned));
-    for row in &document.experiments {
-        for metric in &row.metrics {
-            let own = (1_u32..).zip(&metric.samples).map(|(index, sample)| own(index, sample));
-            let theirs = metric.references.iter().flat_map(theirs);
-            for fields in own.chain(theirs) {
-                text.push_str(&line(&[common(row, metric).into(), fields].concat()));
-            }
-        }
+    for (row, metric) in document.experiments.iter().flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)))
+    {
+        let common = [
+            row.id.clone(),
+            row.area.to_string(),
+            row.params.threads().to_string(),
+            row.method.clone(),
+            metric.name.to_string(),
+            metric.unit.to_string(),
+            metric.better.to_string(),
+        ];
+        let own = (1_u32..).zip(&metric.samples).map(|(index, sample)| own(index, sample));
+        let all = own.chain(metric.references.iter().flat_map(theirs));
+        text.extend(all.map(|fields| line(&[common.to_vec(), fields].concat())));
     }
     text
-}
-
-/// From `id` to `better`.
-fn common(row: &Row, metric: &Metric) -> [String; 7] {
-    [
-        row.id.clone(),
-        row.area.to_string(),
-        row.params.threads().to_string(),
-        row.method.clone(),
-        metric.name.to_string(),
-        metric.unit.to_string(),
-        metric.better.to_string(),
-    ]
 }
 
 /// From `source` on, of one of ours.

@@ -7,17 +7,12 @@ use serde::de::DeserializeOwned;
 use crate::render::RenderError;
 
 /// The document as text.
-///
-/// # Errors
-/// A value that may not be absent is not finite, which JSON cannot express.
 pub fn render(document: &Document) -> Result<String, RenderError> {
     pretty(document, "document")
 }
 
-/// Any document as indented JSON that loads again, with a newline at the end; `what` names it in errors.
-///
-/// # Errors
-/// A value that may not be absent is not finite, which JSON cannot express.
+/// Any document as indented JSON that loads again, with a newline at the end; `what` names it in errors. An error where a
+/// value that may not be absent is not finite, which JSON cannot express.
 pub fn pretty<T: Serialize + DeserializeOwned>(document: &T, what: &str) -> Result<String, RenderError> {
     let refuse = |error: serde_json::Error| RenderError::new(format!("the {what} cannot be written as JSON: {error}"));
     let mut text = serde_json::to_string_pretty(document).map_err(refuse)?;

@@ -7,6 +7,7 @@ use model::experiment::Area;
 
 use crate::formats::escape::one_line;
 use crate::grid::groups::by_area;
+use crate::reason::NO_REASON;
 use model::number::{Notation, percent, quantity, spread};
 
 pub(crate) struct Suite<'a> {
@@ -39,8 +40,6 @@ pub fn render(document: &Document) -> String {
 }
 
 fn suite<'a>(area: Area, rows: &[&'a Row], document: &'a Document) -> Suite<'a> {
-    let cpu = document.machine.cpu.model_name.as_deref().unwrap_or("unknown");
-    let confidence = document.run.confidence.map_or("none", |confidence| confidence.name());
     Suite {
         name: area.name(),
         started: &document.run.started,
@@ -48,20 +47,18 @@ fn suite<'a>(area: Area, rows: &[&'a Row], document: &'a Document) -> Suite<'a> 
         properties: vec![
             ("run", &document.run.id),
             ("version", &document.assay.version),
-            ("cpu", cpu),
-            ("confidence", confidence),
+            ("cpu", document.machine.cpu.model_name.as_deref().unwrap_or("unknown")),
+            ("confidence", document.run.confidence.map_or("none", |confidence| confidence.name())),
         ],
         cases: rows.iter().map(|row| case(row)).collect(),
     }
 }
 
 fn case(row: &Row) -> Case<'_> {
-    let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
+    let reason = row.reason.as_deref().unwrap_or(NO_REASON);
     let outcome = match row.status {
         Status::Ok => Outcome::Passed,
-        Status::Failed => {
-            Outcome::Failed { kind: "failed", message: reason.to_owned(), details: vec![reason.to_owned()] }
-        }
+        Status::Failed => Outcome::Failed { kind: "failed", message: reason.into(), details: vec![reason.into()] },
         Status::Skipped => Outcome::Skipped(reason),
     };
     Case { name: &row.id, class: format!("assay.{}", row.area), seconds: row.seconds, outcome, output: output(row) }

@@ -25,23 +25,16 @@ pub fn render(document: &Document) -> String {
     parts.extend(tables_by_area(document, &grids).map(|(area, grids, findings)| section(area, &grids, &findings)));
     let others = grids.iter().filter(|grid| grid.area.is_none());
     parts.extend(others.map(|grid| format!("## {}\n\n{}", escaped(&grid.title), body(grid))));
-    parts.push(format!("<sub>{}</sub>", made_by(document)));
+    let git = document.assay.git.as_ref().map_or_else(String::new, |git| format!(" ({})", escaped(git)));
+    let [started, version] = [&document.run.started, &document.assay.version].map(|text| escaped(text));
+    let command = code(&document.assay.argv.join(" "));
+    parts.push(format!("<sub>Measured from {started} by Assay {version}{git}: {command}</sub>"));
     format!("{}\n", parts.join("\n\n"))
 }
 
 /// A table with its title and its notes, ending in a newline.
 pub fn table(grid: &Grid) -> String {
     format!("### {}\n\n{}\n", escaped(&grid.title), body(grid))
-}
-
-fn made_by(document: &Document) -> String {
-    let git = document.assay.git.as_ref().map_or_else(String::new, |git| format!(" ({})", escaped(git)));
-    format!(
-        "Measured from {} by Assay {}{git}: {}",
-        escaped(&document.run.started),
-        escaped(&document.assay.version),
-        code(&document.assay.argv.join(" ")),
-    )
 }
 
 fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
@@ -52,18 +45,17 @@ fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
     parts.extend(first.into_iter().map(|grid| table(grid).trim_end().to_owned()));
     parts.extend(rest.into_iter().map(|grid| folded(&escaped(&grid.title), &body(grid))));
     if !findings.is_empty() {
-        let findings: Vec<String> = findings.iter().map(|finding| finding_words(finding)).collect();
+        let words = |finding: &&Finding| {
+            let named: Vec<String> = finding.evidence.iter().take(FEW).map(|id| code(id)).collect();
+            let more = finding.evidence.len().saturating_sub(FEW);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let from = if named.is_empty() { String::new() } else { format!(" from {}{more}", named.join(", ")) };
+            format!("- {} <sub>{}{from}</sub>", escaped(&finding.text), code(&finding.code))
+        };
+        let findings: Vec<String> = findings.iter().map(words).collect();
         parts.push(format!("### {}: findings\n\n{}", area_title(area), findings.join("\n")));
     }
     parts.join("\n\n")
-}
-
-fn finding_words(finding: &Finding) -> String {
-    let named: Vec<String> = finding.evidence.iter().take(FEW).map(|id| code(id)).collect();
-    let more = finding.evidence.len().saturating_sub(FEW);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let from = if named.is_empty() { String::new() } else { format!(" from {}{more}", named.join(", ")) };
-    format!("- {} <sub>{}{from}</sub>", escaped(&finding.text), code(&finding.code))
 }
 
 /// The lines of a table, and its notes as a list.

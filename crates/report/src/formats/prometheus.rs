@@ -10,37 +10,27 @@ use model::sample::Metric;
 use model::unit::Unit;
 
 use crate::formats::escape::one_line;
+use crate::grid::groups::grouped;
 
-/// A metric with its series by their labels as they are written: the format demands one of equal labels only.
+/// Help of each metric, and its series by their labels as they are written: the format demands one of equal labels only.
 #[derive(Debug, Default)]
-struct Family {
-    help: String,
-    series: BTreeMap<String, f64>,
-}
-
-#[derive(Debug, Default)]
-struct Exposition(BTreeMap<String, Family>);
-
-type Labels<'a> = &'a [(&'a str, &'a str)];
+struct Exposition(BTreeMap<String, (String, BTreeMap<String, f64>)>);
 
 impl Exposition {
     /// Adds a series with a finite value; the first of equal labels stays.
-    fn add(&mut self, name: &str, help: &str, labels: Labels<'_>, value: f64) {
-        if !value.is_finite() {
-            return;
+    fn add(&mut self, name: &str, help: &str, labels: &[(&str, &str)], value: f64) {
+        if value.is_finite() {
+            let (_, series) = self.0.entry(name.to_owned()).or_insert_with(|| (help.to_owned(), BTreeMap::new()));
+            series.entry(labels_text(labels)).or_insert(value);
         }
-        let family = self.0.entry(name.to_owned()).or_default();
-        if family.help.is_empty() {
-            help.clone_into(&mut family.help);
-        }
-        family.series.entry(labels_text(labels)).or_insert(value);
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
-        for (name, family) in &self.0 {
-            let _ = write!(text, "# HELP {name} {}\n# TYPE {name} gauge\n", help_text(&family.help));
-            for (labels, value) in &family.series {
+        for (name, (help, series)) in &self.0 {
+            let help = one_line(help).replace('\\', "\\\\");
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+            for (labels, value) in series {
                 let _ = writeln!(text, "{name}{labels} {value:?}");
             }
         }
@@ -60,22 +50,16 @@ pub fn render(document: &Document) -> String {
 
 fn add_run(exposition: &mut Exposition, document: &Document) {
     let run = &document.run;
-    let cpu = document.machine.cpu.model_name.as_deref().unwrap_or_default();
-    let confidence = run.confidence.map_or("", |confidence| confidence.name());
     let labels = [
         ("id", run.id.as_str()),
         ("suite", &run.suite),
         ("version", &document.assay.version),
         ("host", document.machine.host.as_deref().unwrap_or_default()),
-        ("cpu", cpu),
-        ("confidence", confidence),
+        ("cpu", document.machine.cpu.model_name.as_deref().unwrap_or_default()),
+        ("confidence", run.confidence.map_or("", |confidence| confidence.name())),
     ];
-    exposition.add(
-        "assay_run_info",
-        "The run: its name, suite, program, machine and confidence; always 1.",
-        &labels,
-        1.0,
-    );
+    let help = "The run: its name, suite, program, machine and confidence; always 1.";
+    exposition.add("assay_run_info", help, &labels, 1.0);
     exposition.add("assay_run_duration_seconds", "How long the run took.", &[], run.seconds);
     if let Some(started) = unix_seconds(&run.started) {
         exposition.add("assay_run_start_time_seconds", "When the run began, in seconds since 1970.", &[], started);
@@ -86,12 +70,10 @@ fn add_run(exposition: &mut Exposition, document: &Document) {
         let count = document.experiments.iter().filter(|row| row.status == *status).count() as f64;
         exposition.add("assay_rows", "Planned benchmarks by status.", &[("status", status.name())], count);
     }
-    let mut warned: BTreeMap<&str, u32> = BTreeMap::new();
-    for warning in document.experiments.iter().flat_map(|row| &row.warnings) {
-        *warned.entry(warning.code.as_str()).or_default() += 1;
-    }
-    for (code, count) in warned {
-        exposition.add("assay_warnings", "Warnings by kind, over all benchmarks.", &[("code", code)], f64::from(count));
+    let warnings = document.experiments.iter().flat_map(|row| &row.warnings);
+    for (code, alike) in grouped(warnings, |warning| Some(warning.code.as_str())) {
+        let help = "Warnings by kind, over all benchmarks.";
+        exposition.add("assay_warnings", help, &[("code", code)], alike.len() as f64);
     }
 }
 
@@ -174,17 +156,13 @@ fn suffix(stem: &str, unit: Unit) -> &'static str {
 }
 
 /// `{id="…",area="…"}`; a backslash, a quote and the end of a line are escaped.
-fn labels_text(labels: Labels<'_>) -> String {
+fn labels_text(labels: &[(&str, &str)]) -> String {
     if labels.is_empty() {
         return String::new();
     }
     let value = |text: &str| one_line(text).replace('\\', "\\\\").replace('"', "\\\"");
     let labels: Vec<String> = labels.iter().map(|(name, text)| format!("{name}=\"{}\"", value(text))).collect();
     format!("{{{}}}", labels.join(","))
-}
-
-fn help_text(help: &str) -> String {
-    one_line(help).replace('\\', "\\\\")
 }
 
 /// Seconds since 1970 of `2026-11-20T12:00:00Z`; `None` where it is no such moment.

@@ -1,7 +1,7 @@
 //! The section of an area: findings, tables, and charts with the findings that they show.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use minijinja::{Value, context};
 use model::document::{Document, Finding};
@@ -27,10 +27,9 @@ pub(super) fn sections(
 ) -> (Vec<Value>, Vec<Value>) {
     let mut tables: Vec<(Option<Area>, Table)> = tables(grids, anchors);
     let shown = shown(&document.findings, &charts);
-    let words = evidence_words(document);
     let findings = |wanted: &dyn Fn(&Finding, Option<usize>) -> bool| -> Vec<Value> {
         let own = document.findings.iter().zip(&shown).filter(|(finding, chart)| wanted(finding, **chart));
-        own.map(|(finding, _)| said(finding, &words, anchors)).collect()
+        own.map(|(finding, _)| said(finding, document, anchors)).collect()
     };
     let chart_of = |(index, chart): (usize, DrawnChart)| {
         (chart.area, chart_of(chart, &findings(&|_, shown| shown == Some(index))))
@@ -59,18 +58,19 @@ fn tables(grids: &[Grid], anchors: &mut Anchors<'_>) -> Vec<(Option<Area>, Table
     let own = |grid: &&Grid| !["references", "peaks"].iter().any(|end| grid.name.ends_with(end)) && grid.area.is_some();
     let mut ordered: Vec<&Grid> = grids.iter().filter(own).collect();
     ordered.sort_by_key(|grid| !is_classic(grid));
-    let mut table = |grid: &Grid| {
+    let table = |grid: &Grid| {
         // The list of results repeats classic tables; details of a long list follow it.
-        let repeats = is_list(grid) && with(grid, &is_classic);
+        let folded = is_list(grid) && with(grid, &is_classic);
         let follows = grid.name.ends_with("-loads") && with(grid, &|own| is_list(own) && is_late(own));
-        Table::anchored(grid, anchors).folded(repeats).after(follows)
+        let mut table = Table::anchored(grid, anchors);
+        (table.folded, table.late) = (folded, table.late || folded || follows);
+        (grid.area, table)
     };
-    ordered.into_iter().map(|grid| (grid.area, table(grid))).collect()
+    ordered.into_iter().map(table).collect()
 }
 
 /// The most findings of a chart, as long as another chart shows as much of their evidence.
 const MOST_FINDINGS: usize = 3;
-
 /// Rules about how far an area's results can be trusted: their findings are before its table.
 const OF_TRUST: [&str; 2] = ["disturbed", "what_to_try"];
 
@@ -97,17 +97,11 @@ fn shown(findings: &[Finding], charts: &[DrawnChart]) -> Vec<Option<usize>> {
     findings.iter().map(&mut chosen).collect()
 }
 
-fn evidence_words(document: &Document) -> HashMap<&str, String> {
-    let ids: HashSet<&str> =
-        document.findings.iter().flat_map(|finding| &finding.evidence).map(String::as_str).collect();
-    let rows = document.experiments.iter().filter(|row| ids.contains(row.id.as_str()));
-    rows.map(|row| (row.id.as_str(), Label::sentence(row))).collect()
-}
-
-fn said(finding: &Finding, words: &HashMap<&str, String>, anchors: &Anchors<'_>) -> Value {
+fn said(finding: &Finding, document: &Document, anchors: &Anchors<'_>) -> Value {
     let evidence = finding.evidence.iter().take(MOST_EVIDENCE).map(|id| {
-        let what = words.get(id.as_str()).unwrap_or(id);
-        context! { anchor => anchors.link(id), what }
+        // The last of equal ids.
+        let row = document.experiments.iter().rev().find(|row| row.id == *id);
+        context! { anchor => anchors.link(id), what => row.map_or_else(|| id.clone(), Label::sentence) }
     });
     context! {
         text => finding.text,

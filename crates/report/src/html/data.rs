@@ -29,12 +29,13 @@ pub(crate) struct File {
     packed: String,
 }
 
-/// The files that fit: the document with every sample, and its table of summaries.
-///
-/// # Errors
-/// A value of the document is not finite, which JSON cannot express.
+fn refuse(error: impl std::fmt::Display) -> RenderError {
+    RenderError::new(format!("the document cannot be packed: {error}"))
+}
+
+/// The files that fit: the document with every sample, and its table of summaries. An error where a value of the document
+/// is not finite, which JSON cannot express.
 pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
-    let refuse = |error: serde_json::Error| RenderError::new(format!("the document cannot be packed: {error}"));
     let json = serde_json::to_vec(document).map_err(refuse)?;
     let table = csv::render(document).into_bytes();
     fitting([
@@ -47,11 +48,7 @@ pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
 pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
 
 /// The files that fit into a report, in their order.
-///
-/// # Errors
-/// A file cannot be packed.
 pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<File>, RenderError> {
-    let refuse = |error: std::io::Error| RenderError::new(format!("the document cannot be packed: {error}"));
     let mut kept: Vec<File> = Vec::new();
     for (name, media, about, bytes) in files {
         let packed = STANDARD.encode(gzip(&bytes).map_err(refuse)?);

@@ -14,7 +14,7 @@ use crate::reason::kind_words;
 use areas::label::{Label, area_title, labels};
 use model::number::{Notation, percent, quantity, spread};
 
-const ABOVE: &str = "above its limit, so the limit or its clock is wrong";
+pub(super) const ABOVE: &str = "above its limit, so the limit or its clock is wrong";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Gauge {
@@ -30,7 +30,7 @@ pub(super) struct Gauge {
     /// The kind of the limit: `of the boost peak`.
     pub(super) of: Option<String>,
     /// Why there is no share.
-    why: &'static str,
+    pub(super) why: &'static str,
     confidence: Option<&'static str>,
     /// The time of a single access, request or round trip.
     latency: Option<Value>,
@@ -67,32 +67,21 @@ fn gauge(area: Area, document: &Document, anchors: &Anchors<'_>) -> Option<Gauge
     })
 }
 
-impl Gauge {
-    pub(super) fn is_without_limit(&self) -> bool {
-        self.share.is_none() && self.why != ABOVE
-    }
-}
-
 fn headline(row: &Row) -> Option<&Metric> {
     row.metrics.first().filter(|metric| metric.summary.median.is_finite())
 }
 
 /// The result whose value is shown for an area.
 fn first_of<'a>(area: Area, rows: &[&'a Row]) -> Option<&'a Row> {
-    let most = |of: &dyn Fn(&Row) -> bool, quoted: bool| {
+    let most = |of: fn(&Row) -> bool, quoted: bool| {
         let fit = rows.iter().copied().filter(|row| of(row) && (!quoted || row.confidence != Some(Confidence::Low)));
         let value = |row: &Row| headline(row).map_or(f64::NEG_INFINITY, |metric| metric.summary.median);
         fit.reduce(|best, other| if value(other) > value(best) { other } else { best })
     };
-    let leading = labels(area).leading;
-    let preferred = [true, false]
-        .into_iter()
-        .find_map(|quoted| leading.iter().chain([&(is_rate as fn(&Row) -> bool)]).find_map(|of| most(of, quoted)));
+    let is_rate: fn(&Row) -> bool = |row| headline(row).is_some_and(|metric| metric.better == Better::Higher);
+    let preferences = || labels(area).leading.iter().copied().chain([is_rate]);
+    let preferred = [true, false].into_iter().find_map(|quoted| preferences().find_map(|of| most(of, quoted)));
     preferred.or_else(|| rows.first().copied())
-}
-
-fn is_rate(row: &Row) -> bool {
-    headline(row).is_some_and(|metric| metric.better == Better::Higher)
 }
 
 /// The time of the longest chase, a random read, or a round trip.

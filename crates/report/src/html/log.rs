@@ -62,14 +62,13 @@ impl LogLine {
 pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKind> {
     let warnings = document.experiments.iter().flat_map(|row| row.warnings.iter().map(move |warning| (row, warning)));
     let groups = grouped(warnings, |(_, warning)| Some(warning.code.as_str())).into_iter();
-    let mut kinds: Vec<WarningKind> =
-        groups.map(|(code, warnings)| WarningKind::new(code, &warnings, anchors)).collect();
-    kinds.sort_by_key(|kind| {
-        let count = |confidence| kind.count(confidence);
-        Reverse((count(Confidence::Low), count(Confidence::Fair), count(Confidence::High)))
-    });
+    let kinds = groups.map(|(code, warnings)| WarningKind::new(code, &warnings, anchors));
+    let mut kinds: Vec<WarningKind> = kinds.collect();
+    kinds.sort_by_key(|kind| Reverse(LEVELS.map(|confidence| kind.count(confidence))));
     kinds
 }
+
+const LEVELS: [Confidence; 3] = [Confidence::Low, Confidence::Fair, Confidence::High];
 
 impl WarningKind {
     fn new(code: &str, warnings: &[(&Row, &Warning)], anchors: &Anchors<'_>) -> Self {
@@ -80,31 +79,31 @@ impl WarningKind {
             let own = consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
             LogLine::new(row, own.unwrap_or(&warning.text).trim_end().to_owned(), anchors)
         };
-        let parts = [Confidence::Low, Confidence::Fair, Confidence::High].map(|confidence| {
+        let parts = LEVELS.into_iter().map(|confidence| {
             let own = warnings.iter().filter(|(_, warning)| warning.confidence == confidence);
             Part { effect: effect(confidence), lines: own.map(line).collect(), confidence }
         });
-        let mut parts: Vec<Part> = parts.into_iter().filter(|part| !part.lines.is_empty()).collect();
+        let mut parts: Vec<Part> = parts.filter(|part| !part.lines.is_empty()).collect();
         let lowered = parts.iter().filter(|part| part.confidence > Confidence::High);
-        let lowered =
-            lowered.map(|part| format!("{} {}", part.lines.len(), part.effect)).collect::<Vec<_>>().join(", ");
+        let lowered: Vec<String> = lowered.map(|part| format!("{} {}", part.lines.len(), part.effect)).collect();
         let mut lines = parts.iter().flat_map(|part| &part.lines).map(|line| &line.text);
         let first = lines.next();
         if lines.all(|text| Some(text) == first) {
             parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
         }
         let number = |warning: &Warning| warning.value.unwrap_or(f64::NEG_INFINITY);
-        let worst = warnings.iter().map(|(_, warning)| *warning);
-        let worst = worst.reduce(|worst, other| if number(other) > number(worst) { other } else { worst });
+        let all = warnings.iter().map(|(_, warning)| *warning);
+        let worst = all.reduce(|worst, other| if number(other) > number(worst) { other } else { worst });
         let (worst, advice) = worst.map(|worst| (worst.text.clone(), worst.advice.clone())).unwrap_or_default();
+        let words = warning_words(code);
         Self {
             anchor: code_anchor(code),
-            title: title(code),
-            words: warning_words(code),
+            title: if words.starts_with("vCPU") { words.clone() } else { capital(&words) },
+            words,
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: consequence.filter(|consequence| !worst.contains(consequence)),
             rows: counted(warnings.len() as u64, "result"),
-            effect: if lowered.is_empty() { effect(Confidence::High).to_owned() } else { lowered },
+            effect: if lowered.is_empty() { effect(Confidence::High).to_owned() } else { lowered.join(", ") },
             worst,
             advice,
             parts,
@@ -128,12 +127,6 @@ const fn effect(confidence: Confidence) -> &'static str {
         Confidence::Fair => "usable with care",
         Confidence::Low => "low confidence",
     }
-}
-
-/// A warning's code as a heading.
-fn title(code: &str) -> String {
-    let words = warning_words(code);
-    if words.starts_with("vCPU") { words } else { capital(&words) }
 }
 
 const fn cause_words(cause: Cause) -> &'static str {

@@ -29,10 +29,7 @@ const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 pub(crate) const SCRIPT: &str = include_str!("page/page.js");
 
-/// The whole report.
-///
-/// # Errors
-/// A value of the document is not finite, so that it cannot be packed into the report.
+/// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
 pub fn render(document: &Document) -> Result<String, RenderError> {
     let page = page(document);
     let mut files = data::files(document)?;
@@ -49,9 +46,6 @@ pub fn render(document: &Document) -> Result<String, RenderError> {
 const LARGE: usize = 3_000_000;
 
 /// A page set by a template; text of its values is escaped.
-///
-/// # Errors
-/// The template is invalid.
 pub(crate) fn set(template: &str, page: Value) -> Result<String, RenderError> {
     let refuse = |error: minijinja::Error| RenderError::new(format!("the page cannot be set: {error:#}"));
     let mut environment = Environment::new();

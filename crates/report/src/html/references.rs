@@ -12,7 +12,7 @@ use model::sample::Metric;
 use super::tables::{Anchors, short};
 use super::text;
 use crate::grid::references::{ours, scale, verdict_words};
-use crate::reason::reason_words;
+use crate::reason::{NO_REASON, reason_words};
 use areas::label::Label;
 
 pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
@@ -47,11 +47,8 @@ fn all(document: &Document) -> impl Iterator<Item = (&Row, &Metric, &Reference)>
 /// A command line with its environment.
 fn with_environment(environment: &BTreeMap<String, String>, arguments: &[String]) -> String {
     let set = environment.iter().map(|(name, value)| format!("{name}={value}"));
-    if environment.is_empty() {
-        return text::command(arguments);
-    }
-    let words: Vec<String> = ["env".to_owned(), "-i".to_owned()].into_iter().chain(set).collect();
-    format!("{} {}", text::command(&words), text::command(arguments))
+    let clean = ["env", "-i"].map(str::to_owned).into_iter().filter(|_| !environment.is_empty());
+    text::command(&clean.chain(set).chain(arguments.iter().cloned()).collect::<Vec<_>>())
 }
 
 fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>) -> Value {
@@ -64,11 +61,8 @@ fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>
     let words = Label::sentence(row);
     let is_first = row.metrics.first().is_some_and(|first| std::ptr::eq(first, metric));
     let is_ok = reference.status == Status::Ok;
-    let remark = if is_ok {
-        reference.explanation.as_deref()
-    } else {
-        Some(reference.reason.as_deref().unwrap_or("no reason was recorded"))
-    };
+    let reason = || Some(reference.reason.as_deref().unwrap_or(NO_REASON));
+    let remark = if is_ok { reference.explanation.as_deref() } else { reason() };
     let interval = reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
     context! {
         accent => text::accent(Some(row.area)),

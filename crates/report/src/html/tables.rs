@@ -14,10 +14,8 @@ use areas::label::area_title;
 
 /// The most lines of a table before the charts.
 const AT_A_GLANCE: usize = 24;
-
 /// The most characters of a cell on one line.
 const UNBROKEN: usize = 28;
-
 /// The most reasons next to a confidence; all of them are in the log.
 const MOST_REASONS: usize = 2;
 
@@ -35,9 +33,9 @@ pub(super) struct Table {
     common: Vec<String>,
     notes: Vec<String>,
     /// Whether it is folded, because it repeats other tables line by line.
-    folded: bool,
+    pub(super) folded: bool,
     /// Whether it is after the charts.
-    late: bool,
+    pub(super) late: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,9 +90,8 @@ impl<'a> Anchors<'a> {
         let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else {
             return Vec::new();
         };
-        let codes =
-            row.warnings.iter().filter(|warning| warning.confidence == confidence).map(|warning| warning.code.as_str());
-        let codes = codes.take(MOST_REASONS);
+        let lowered = row.warnings.iter().filter(|warning| warning.confidence == confidence).take(MOST_REASONS);
+        let codes = lowered.map(|warning| warning.code.as_str());
         codes.map(|code| context! { code => code_anchor(code), words => warning_words(code) }).collect()
     }
 }
@@ -110,14 +107,6 @@ impl Table {
             line.reasons = line.anchor.as_ref().map_or_else(Vec::new, |_| anchors.reasons(id));
         }
         table
-    }
-
-    pub(super) fn folded(self, folded: bool) -> Self {
-        Self { folded, late: self.late || folded, ..self }
-    }
-
-    pub(super) fn after(self, late: bool) -> Self {
-        Self { late: self.late || late, ..self }
     }
 
     /// A table without anchors.
@@ -155,11 +144,12 @@ pub(super) const fn is_late(grid: &Grid) -> bool {
 impl TableCell {
     fn of(cell: &grid::Cell, column: &grid::Column) -> Self {
         let value = cell.value.filter(|_| column.numeric);
+        let is_share = column.heading == "Of peak" || column.heading.to_ascii_lowercase().contains("efficiency");
         Self {
             text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
             // A count is its own sort key.
             value: value.filter(|value| value.to_string() != cell.text).map(short),
-            share: cell.value.filter(|_| is_share(&column.heading)).map(part),
+            share: cell.value.filter(|_| is_share).map(part),
             long: cell.text.chars().count() > UNBROKEN,
             confidence: is_confidence(&column.heading),
         }
@@ -177,8 +167,7 @@ pub(super) fn short(value: f64) -> String {
 
 /// The part of a bar that a share fills: `97.8%`.
 pub(super) fn part(share: f64) -> String {
-    let percent = (share * 100.0).clamp(0.0, 100.0);
-    format!("{percent:.0}%")
+    format!("{:.0}%", (share * 100.0).clamp(0.0, 100.0))
 }
 
 /// The texts of columns with the same text in every line, and the indices of the other columns. The first column and the
@@ -207,10 +196,6 @@ fn caption(grid: &Grid) -> String {
         _ if rest.is_empty() => String::new(),
         _ => grid.title.clone(),
     }
-}
-
-fn is_share(heading: &str) -> bool {
-    heading == "Of peak" || heading.to_ascii_lowercase().contains("efficiency")
 }
 
 fn is_confidence(heading: &str) -> bool {

@@ -6,7 +6,7 @@ use model::document::{Document, Status};
 use model::number::counted;
 use model::warning::Confidence;
 
-use super::gauge::Gauge;
+use super::gauge::{ABOVE, Gauge};
 use super::log::WarningKind;
 use super::text::{capital, listed};
 use areas::label::area_words;
@@ -46,38 +46,29 @@ const fn meaning(confidence: Option<Confidence>) -> &'static str {
 /// The share of its limit that each area reaches.
 fn closeness(gauges: &[Gauge]) -> Option<String> {
     let share = |gauge: &Gauge| {
-        let (share, of) = (gauge.share.as_ref()?, gauge.of.as_ref()?);
-        let (share, value) = (unbroken(share), unbroken(&gauge.value));
-        Some(format!("{} reaches {share} {of} ({value}, {})", area_words(gauge.area), gauge.what))
+        // A value stays on one line with its unit.
+        let [share, value] = [gauge.share.as_ref()?, &gauge.value].map(|value| value.replace(' ', "\u{a0}"));
+        Some(format!("{} reaches {share} {} ({value}, {})", area_words(gauge.area), gauge.of.as_ref()?, gauge.what))
     };
     let shares: Vec<String> = gauges.iter().filter_map(share).collect();
     (!shares.is_empty()).then(|| format!("{}.", capital(&listed(&shares))))
 }
 
-/// A value that stays on one line with its unit.
-fn unbroken(value: &str) -> String {
-    value.replace(' ', "\u{a0}")
-}
-
 /// Which areas have a limit.
 fn limits(gauges: &[Gauge]) -> Option<String> {
-    let unknown: Vec<String> =
-        gauges.iter().filter(|gauge| gauge.is_without_limit()).map(|gauge| area_words(gauge.area).to_owned()).collect();
-    if gauges.is_empty() {
-        return None;
+    let unknown = gauges.iter().filter(|gauge| gauge.share.is_none() && gauge.why != ABOVE);
+    let unknown: Vec<String> = unknown.map(|gauge| area_words(gauge.area).to_owned()).collect();
+    if !unknown.is_empty() {
+        return Some(format!(
+            "The limit of {} is unknown, so its results have no share of it. Use --declare if you know the limit.",
+            listed(&unknown)
+        ));
     }
-    if unknown.is_empty() {
-        let how = match gauges.iter().filter(|gauge| gauge.share.is_some()).count() {
-            0 => return None,
-            1 => "This limit was calculated for this machine; the formula is below.",
-            _ => "Each limit was calculated for this machine; the formulas are below.",
-        };
-        return Some(how.to_owned());
+    match gauges.iter().filter(|gauge| gauge.share.is_some()).count() {
+        0 => None,
+        1 => Some("This limit was calculated for this machine; the formula is below.".to_owned()),
+        _ => Some("Each limit was calculated for this machine; the formulas are below.".to_owned()),
     }
-    Some(format!(
-        "The limit of {} is unknown, so its results have no share of it. Use --declare if you know the limit.",
-        listed(&unknown)
-    ))
 }
 
 /// How many results can be trusted, and the most frequent warning.
@@ -95,7 +86,7 @@ fn trust(document: &Document, kinds: &[WarningKind]) -> String {
         (with(Status::Failed), "failed"),
         (with(Status::Skipped), "were skipped"),
     ];
-    let parts: Vec<(usize, &str)> = parts.into_iter().filter(|(count, _)| *count > 0).collect();
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0).collect::<Vec<_>>();
     // The first of equals.
     let worst = kinds.iter().rev().max_by_key(|kind| kind.lowered()).filter(|kind| kind.lowered() > 0);
     let why = worst.map_or_else(String::new, |kind| {
@@ -120,11 +111,8 @@ fn of_results(all: usize, parts: &[(usize, &str)]) -> String {
 
 /// A verb for one row or for several.
 fn for_count(count: usize, words: &str) -> String {
-    if count == 1 {
-        words.replace("were ", "was ").replace("they are", "it is").replace("their ", "its ")
-    } else {
-        words.to_owned()
-    }
+    let singular = || words.replace("were ", "was ").replace("they are", "it is").replace("their ", "its ");
+    if count == 1 { singular() } else { words.to_owned() }
 }
 
 #[cfg(test)]

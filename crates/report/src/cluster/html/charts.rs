@@ -14,6 +14,7 @@ use crate::chart::strips::{Strip, strips};
 use crate::cluster::labels::{metric_name, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
 use crate::grid::groups::grouped;
+use crate::reason::NO_REASON;
 
 const ABOUT: &str = "Every value as a share of the median of its metric, slower to the left; values below half are at the left end. \
                      The band is the middle half of the nodes. The dotted line is the limit, and nodes beyond it have their \
@@ -153,9 +154,8 @@ fn square(document: &ClusterDocument, place: usize, of: &PairMatrix) -> Option<V
     let area = of.experiment.split('/').next().and_then(|area| area.parse().ok());
     let unit = scale.map_or("", UnitScale::unit);
     let [svg, narrow] = matrix(area, [&name, &title, &about], &names, unit, &pairs)?;
-    let median = of
-        .median
-        .map(|median| format!("Median over {}: {}.", counted(values.len() as u64, "pair"), quantity(median, notation)));
+    let over = counted(values.len() as u64, "pair");
+    let median = of.median.map(|median| format!("Median over {over}: {}.", quantity(median, notation)));
     let notes: Vec<String> = median.into_iter().chain(holes(of)).collect();
     let table = slowest_pairs(of);
     Some(context! { name, title, about, svg, narrow, table, notes, fold => "The slowest pairs" })
@@ -183,13 +183,10 @@ fn ends(pair: &PairValue) -> String {
 }
 
 fn pair_text(pair: &PairValue, share: Option<f64>, notation: Notation) -> String {
-    let ends = ends(pair);
-    match (pair.value, share) {
-        (Some(value), Some(share)) => {
-            format!("{ends}: {}, {} of the median", quantity(value, notation), percent(share))
-        }
-        (Some(value), None) => format!("{ends}: {}", quantity(value, notation)),
-        (None, _) => format!("{ends}: not measured"),
+    let of_median = share.map_or_else(String::new, |share| format!(", {} of the median", percent(share)));
+    match pair.value {
+        Some(value) => format!("{}: {}{of_median}", ends(pair), quantity(value, notation)),
+        None => format!("{}: not measured", ends(pair)),
     }
 }
 
@@ -197,7 +194,7 @@ fn pair_text(pair: &PairValue, share: Option<f64>, notation: Notation) -> String
 fn holes(of: &PairMatrix) -> Vec<String> {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pair in of.pairs.iter().filter(|pair| pair.value.is_none()) {
-        let reason = pair.reason.as_deref().map_or_else(|| "no reason was recorded".to_owned(), one_line);
+        let reason = one_line(pair.reason.as_deref().unwrap_or(NO_REASON));
         reasons.entry(reason).or_default().push(ends(pair));
     }
     let lines = reasons.iter().map(|(reason, pairs)| {

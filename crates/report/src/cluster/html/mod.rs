@@ -29,10 +29,7 @@ const FOLDED_FROM: usize = 40;
 const MOST_DRAINED: usize = 200;
 const MOST_NAMES: usize = 12;
 
-/// The whole report.
-///
-/// # Errors
-/// A value of the document is not finite, so that it cannot be packed into the report.
+/// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
 pub fn render(document: &ClusterDocument) -> Result<String, RenderError> {
     set(TEMPLATE, page(document)?)
 }

@@ -1,17 +1,16 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{
-    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DiskQueue, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode,
-    OpsPerCycle, Os, Withheld, WithheldBy,
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle,
+    Os, Withheld, WithheldBy,
 };
-use model::number::{UnitScale, plain};
+use model::number::{UnitScale, clock, counted, plain, quantity, size};
 use model::unit::Unit;
 
 use super::peaks::{OTHERS, fastest};
 use super::section::{Fact, Section};
 use crate::grid::groups::grouped;
 use areas::cpu::label::stem_words;
-use model::number::{clock, counted, quantity, size};
 
 /// Collects the facts of a section, looking up their sources.
 struct Facts<'a> {
@@ -84,7 +83,15 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
     let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa.title()).collect();
     facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
-    facts.facts.extend(cpu.withheld.iter().enumerate().map(|(index, withheld)| withheld_fact(index, withheld)));
+    // `AMX: hidden by the hypervisor`.
+    facts.facts.extend(cpu.withheld.iter().enumerate().map(|(index, Withheld { isa, by, why })| {
+        let by = match by {
+            WithheldBy::OperatingSystem => "not enabled by the operating system",
+            WithheldBy::Hypervisor => "hidden by the hypervisor",
+        };
+        let name = if index == 0 { "not usable here" } else { "" };
+        Fact::new(name, format!("{}: {by}", isa.title()), why.clone())
+    }));
     facts.add("base clock", "cpu.base_hz", cpu.base_hz.map(clock));
     facts.add("boost clock", "cpu.boost_hz", cpu.boost_hz.map(clock));
     facts.add("time-stamp counter", "cpu.tsc_hz", cpu.tsc_hz.map(|hertz| UnitScale::MEGAHERTZ.fixed(hertz, 1)));
@@ -92,16 +99,6 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("frequency driver", "cpu.scaling_driver", cpu.scaling_driver.as_ref());
     facts.add("boost allowed", "cpu.turbo", cpu.turbo.map(|turbo| if turbo { "yes" } else { "no" }));
     facts.add("microcode", "cpu.microcode", cpu.microcode.as_ref());
-}
-
-/// `AMX: hidden by the hypervisor`.
-fn withheld_fact(index: usize, withheld: &Withheld) -> Fact {
-    let Withheld { isa, by, why } = withheld;
-    let by = match by {
-        WithheldBy::OperatingSystem => "not enabled by the operating system",
-        WithheldBy::Hypervisor => "hidden by the hypervisor",
-    };
-    Fact::new(if index == 0 { "not usable here" } else { "" }, format!("{}: {by}", isa.title()), why.clone())
 }
 
 fn cores(facts: &mut Facts<'_>, cpu: &Cpu) {
@@ -140,12 +137,9 @@ fn core_words(core_type: &CoreType) -> String {
 }
 
 fn ops_words(ops: &OpsPerCycle) -> Option<String> {
-    let candidates = || ops.candidates.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(" or ");
-    match ops.value {
-        Some(value) => Some(format!("{} {}", plain(value), ops.unit)),
-        None if ops.candidates.is_empty() => None,
-        None => Some(format!("{} {}", candidates(), ops.unit)),
-    }
+    let known = ops.value.map_or_else(|| ops.candidates.clone(), |value| vec![value]);
+    let known: Vec<String> = known.into_iter().map(plain).collect();
+    (!known.is_empty()).then(|| format!("{} {}", known.join(" or "), ops.unit))
 }
 
 const fn core_kind_words(kind: CoreKind) -> &'static str {
@@ -168,11 +162,12 @@ fn caches(facts: &mut Facts<'_>, caches: &[Cache]) {
 
 fn dimm_words(dimm: &Dimm) -> String {
     let made_for = dimm.rated_mts.filter(|rated| Some(*rated) != dimm.mts);
-    let speed = match (dimm.mts, made_for) {
-        (Some(runs), Some(rated)) => Some(format!("{runs} MT/s (made for {rated})")),
-        (Some(runs), None) => Some(format!("{runs} MT/s")),
-        (None, Some(rated)) => Some(format!("made for {rated} MT/s")),
-        (None, None) => None,
+    let speed = match dimm.mts {
+        Some(runs) => {
+            let rated = made_for.map_or_else(String::new, |rated| format!(" (made for {rated})"));
+            Some(format!("{runs} MT/s{rated}"))
+        }
+        None => made_for.map(|rated| format!("made for {rated} MT/s")),
     };
     let width = dimm.data_bits.map(|bits| format!("{bits} bit"));
     known([dimm.bytes.map(size), dimm.kind.clone(), speed, width])
@@ -256,19 +251,13 @@ fn disks(facts: &mut Facts<'_>) {
 }
 
 fn disk(facts: &mut Facts<'_>, disk: &Disk) {
-    let spins = match (disk.rotations_per_minute, disk.rotational) {
-        (Some(rotations), _) => Some(format!("{rotations} rotations/min")),
-        (None, rotational) => {
-            rotational.map(|spins| if spins { "reports that it spins" } else { "solid state" }.to_owned())
-        }
-    };
+    let spins = disk.rotational.map(|spins| if spins { "reports that it spins" } else { "solid state" }.to_owned());
+    let spins = disk.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")).or(spins);
     let scheduler = disk.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}"));
     let virtual_one = disk.is_virtual.and_then(|is_virtual| is_virtual.then(|| "virtual".to_owned()));
     // A driver is often named after what it drives.
-    let transport = disk
-        .transport
-        .clone()
-        .filter(|transport| disk.driver.as_ref().is_none_or(|driver| !driver.contains(transport.as_str())));
+    let is_named = |transport: &String| disk.driver.as_ref().is_some_and(|driver| driver.contains(transport));
+    let transport = disk.transport.clone().filter(|transport| !is_named(transport));
     let raid = disk.raid_level.as_ref().map(|level| match disk.raid_members {
         Some(members) => format!("{level} of {}", counted(u64::from(members), "member")),
         None => level.clone(),
@@ -277,11 +266,9 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
     facts.add(&disk.name, "disks", Some(known([model, bytes, driver, transport, virtual_one, raid, spins, scheduler])));
     facts.add(&format!("{} queue", disk.name), "disks", queue(disk));
     if let Some(link) = &disk.link {
-        let mut value =
-            format!("{}: {} at most", link.detail, quantity(link.bytes_per_second as f64, Unit::BytePerSecond));
-        if link.below_maximum == Some(true) {
-            value.push_str(", less than the disk could use");
-        }
+        let less = if link.below_maximum == Some(true) { ", less than the disk could use" } else { "" };
+        let rate = quantity(link.bytes_per_second as f64, Unit::BytePerSecond);
+        let value = format!("{}: {rate} at most{less}", link.detail);
         facts.facts.push(Fact::new(format!("{} link", disk.name), value, link.source.clone()));
     }
     if let Some(sheet) = &disk.data_sheet {
@@ -310,29 +297,20 @@ fn quantities(values: [(&str, Option<f64>, Unit, &str); 4]) -> Vec<String> {
 
 /// How the kernel handles a disk's requests.
 fn queue(disk: &Disk) -> Option<String> {
-    let DiskQueue {
-        hardware_queues,
-        device_requests,
-        force_unit_access,
-        polled,
-        merges,
-        write_back_throttle_seconds,
-        counted: is_counted,
-        ..
-    } = &disk.queue;
-    let some = |is: &Option<bool>, wanted: bool, words: &str| (*is == Some(wanted)).then(|| words.to_owned());
-    let throttle = write_back_throttle_seconds.filter(|seconds| *seconds > 0.0);
+    let queue = &disk.queue;
+    let some = |is: Option<bool>, wanted: bool, words: &str| (is == Some(wanted)).then(|| words.to_owned());
+    let throttle = queue.write_back_throttle_seconds.filter(|seconds| *seconds > 0.0);
     let words = [
-        hardware_queues.map(|queues| counted(u64::from(queues), "hardware queue")),
-        device_requests.map(|requests| format!("takes {requests} at once")),
+        queue.hardware_queues.map(|queues| counted(u64::from(queues), "hardware queue")),
+        queue.device_requests.map(|requests| format!("takes {requests} at once")),
         disk.queue_requests.map(|requests| format!("{requests} requests")),
         disk.write_cache.as_ref().map(|cache| format!("{cache} cache")),
-        some(force_unit_access, true, "FUA"),
-        some(force_unit_access, false, "no FUA"),
-        some(polled, true, "polling possible"),
-        merges.as_ref().filter(|merges| *merges != "all").map(|merges| format!("merges {merges}")),
+        some(queue.force_unit_access, true, "FUA"),
+        some(queue.force_unit_access, false, "no FUA"),
+        some(queue.polled, true, "polling possible"),
+        queue.merges.as_ref().filter(|merges| *merges != "all").map(|merges| format!("merges {merges}")),
         throttle.map(|seconds| format!("writes throttled above {}", quantity(seconds, Unit::Second))),
-        some(is_counted, false, "requests are not counted"),
+        some(queue.counted, false, "requests are not counted"),
     ];
     let words: Vec<String> = words.into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
@@ -356,11 +334,9 @@ fn known<const N: usize>(parts: [Option<String>; N]) -> String {
 fn cpu_list(cpus: &[u32]) -> String {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();
-    let runs = sorted.chunk_by(|one, next| one + 1 == *next);
-    let words = runs.map(|run| match run {
+    let words = sorted.chunk_by(|one, next| one + 1 == *next).map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),
-        [only] => only.to_string(),
-        [] => String::new(),
+        only => only[0].to_string(),
     });
     words.collect::<Vec<_>>().join(",")
 }

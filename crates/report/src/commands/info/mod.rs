@@ -5,7 +5,7 @@ mod peaks;
 mod section;
 
 use model::machine::{Machine, Storage, StorageDevice, Unknown};
-use model::number::{UnitScale, percent_whole};
+use model::number::{UnitScale, percent_whole, size};
 use model::peak::{InfoPeak, PeakInput};
 use model::probe::{EngineProbe, LimitProbe, StorageProbe};
 use serde_json::{Value, json};
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use self::section::{Fact, Section};
 use crate::layout::{paragraph, width, wrap};
 use crate::style::{Style, Tone};
-use model::number::size;
 
 const SCHEMA: &str = "assay.info/1";
 
@@ -90,11 +89,10 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
     }
     let direct = match (&probe.no_direct, probe.offset_align_bytes, probe.memory_align_bytes) {
         (Some(why), ..) => Some(format!("none: {why}")),
-        (None, Some(offset), Some(memory)) => Some(format!(
-            "in multiples of {}, from memory at multiples of {}",
-            size(offset.into()),
-            size(memory.into())
-        )),
+        (None, Some(offset), Some(memory)) => {
+            let [offset, memory] = [offset, memory].map(|bytes| size(bytes.into()));
+            Some(format!("in multiples of {offset}, from memory at multiples of {memory}"))
+        }
         _ => None,
     };
     facts.extend(direct.map(|direct| fact("direct I/O", direct, "statx, STATX_DIOALIGN")));
@@ -128,6 +126,7 @@ fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
         return Vec::new();
     }
     let alike = |one: &Unknown, next: &Unknown| one.why == next.why && one.consequence == next.consequence;
+    let names = |group: &[Unknown]| group.iter().map(|unknown| unknown.fact.as_str()).collect::<Vec<_>>().join(", ");
     let groups: Vec<(String, &Unknown)> = unknown.chunk_by(alike).map(|group| (names(group), &group[0])).collect();
     let name_widths = groups.iter().map(|(names, _)| width(names)).filter(|width| *width <= LONGEST_NAME);
     let widest = name_widths.max().unwrap_or(LONGEST_NAME);
@@ -143,10 +142,6 @@ fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
         }
     }
     lines
-}
-
-fn names(group: &[Unknown]) -> String {
-    group.iter().map(|unknown| unknown.fact.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

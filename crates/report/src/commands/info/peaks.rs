@@ -3,14 +3,13 @@
 
 use model::isa::CpuOp;
 use model::machine::Machine;
-use model::number::plain;
+use model::number::{clock, plain, quantity, size};
 use model::peak::{InfoPeak, PeakInput};
 use model::unit::Unit;
 
 use super::section::{Fact, Section};
 use areas::cpu::label::{of_stem, order_of, stem_words};
 use areas::label::threads;
-use model::number::{clock, quantity, size};
 
 /// The remark where not all kernels are shown.
 pub(super) const OTHERS: &str =
@@ -46,6 +45,13 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
     }
     inputs.sort_by(|one, other| one.name.cmp(&other.name).then(one.value.total_cmp(&other.value)));
     let mut facts: Vec<Fact> = shown.iter().map(|shown| peak(shown)).collect();
+    // Values may differ in digits that are not shown.
+    let mut once: Vec<Fact> = Vec::new();
+    for fact in inputs.into_iter().map(input) {
+        if !once.contains(&fact) {
+            once.push(fact);
+        }
+    }
     for index in (1..facts.len()).rev() {
         if facts[index].name == facts[index - 1].name {
             facts[index].name.clear();
@@ -53,30 +59,13 @@ pub(super) fn sections(peaks: &[InfoPeak], machine: &Machine) -> [Section; 2] {
     }
     [
         Section { title: "Peaks", facts, aside: (shown.len() < peaks.len()).then_some(OTHERS) },
-        Section {
-            title: "Inputs of the peaks (work per cycle: see Cores)",
-            facts: distinct(inputs.into_iter().map(input)),
-            aside: None,
-        },
+        Section { title: "Inputs of the peaks (work per cycle: see Cores)", facts: once, aside: None },
     ]
 }
 
-/// Facts that print alike, once: values may differ in digits that are not shown.
-fn distinct(facts: impl Iterator<Item = Fact>) -> Vec<Fact> {
-    let mut kept: Vec<Fact> = Vec::new();
-    for fact in facts {
-        if !kept.contains(&fact) {
-            kept.push(fact);
-        }
-    }
-    kept
-}
-
 fn peak(peak: &InfoPeak) -> Fact {
-    let value = peak
-        .unit
-        .parse()
-        .map_or_else(|_| format!("{} {}", plain(peak.value), peak.unit), |unit: Unit| quantity(peak.value, unit));
+    let unknown = |_| format!("{} {}", plain(peak.value), peak.unit);
+    let value = peak.unit.parse().map_or_else(unknown, |unit: Unit| quantity(peak.value, unit));
     let name = format!("{}, {}", stem_words(&peak.what), threads(peak.threads));
     let value = format!("{value} ({})", peak.kind.name().replace('_', " "));
     Fact::new(name, value, format!("= {}", peak.formula))

@@ -37,47 +37,35 @@ impl Section {
     }
 
     pub(super) fn lines(&self, style: &Style) -> Vec<String> {
-        let columns = Columns::of(&self.facts);
+        // A name or value wider than this does not widen its column for all others.
+        const MOST: usize = 40;
+        let widest = |part: fn(&Fact) -> &str| {
+            let widths = self.facts.iter().map(|fact| width(part(fact)));
+            widths.filter(|width| *width <= MOST).max().unwrap_or(0)
+        };
+        let widths = [widest(|fact| &fact.name), widest(|fact| &fact.value)];
         let before = std::iter::once("").chain(self.facts.iter().map(|fact| fact.source.as_str()));
         let facts = self.facts.iter().zip(before);
         let repeated = |fact: &Fact, before: &str| !before.is_empty() && before == fact.source;
-        facts.flat_map(|(fact, before)| columns.lines(fact, repeated(fact, before), style)).collect()
+        facts.flat_map(|(fact, before)| fact.lines(widths, repeated(fact, before), style)).collect()
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Columns {
-    name: usize,
-    value: usize,
-}
-
-impl Columns {
-    /// A name or value wider than this does not widen its column for all others.
-    const MOST: usize = 40;
-    const INDENT: &'static str = "  ";
-    /// Least room for a source next to its value.
-    const LEAST_SOURCE: usize = 30;
-
-    pub(super) fn of(facts: &[Fact]) -> Self {
-        let widest = |part: fn(&Fact) -> &str| {
-            let widths = facts.iter().map(|fact| width(part(fact)));
-            widths.filter(|width| *width <= Self::MOST).max().unwrap_or(0)
-        };
-        Self { name: widest(|fact| &fact.name), value: widest(|fact| &fact.value) }
-    }
-
+impl Fact {
     /// Name, value and source; the source below the value where it does not fit next to it, and `same` where it repeats.
-    pub(super) fn lines(&self, fact: &Fact, repeated: bool, style: &Style) -> Vec<String> {
-        let first = format!("{}{:<name$}  ", Self::INDENT, fact.name, name = self.name);
-        let mut lines = wrap(&style.clean(&fact.value), &style.plain(&first), style.width);
-        let source = if repeated { "same".to_owned() } else { style.clean(&fact.source) };
+    fn lines(&self, [name, value]: [usize; 2], repeated: bool, style: &Style) -> Vec<String> {
+        // Least room for a source next to its value.
+        const LEAST_SOURCE: usize = 30;
+        let first = format!("  {:<name$}  ", self.name);
+        let mut lines = wrap(&style.clean(&self.value), &style.plain(&first), style.width);
+        let source = if repeated { "same".to_owned() } else { style.clean(&self.source) };
         if source.is_empty() {
             return lines;
         }
-        let at = width(&first) + self.value + 2;
+        let at = width(&first) + value + 2;
         let value = lines.last().map_or(0, |last| width(last));
         // Next to the value where it fits or wraps well; long paths do not.
-        let longest = source.split(' ').map(width).max().unwrap_or(0).max(Self::LEAST_SOURCE);
+        let longest = source.split(' ').map(width).max().unwrap_or(0).max(LEAST_SOURCE);
         let needed = longest.min(width(&source));
         let fits = lines.len() == 1 && value + 2 <= at && at + needed <= style.width;
         let indent = if fits { at } else { width(&first) + 2 };
