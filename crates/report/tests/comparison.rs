@@ -1,10 +1,11 @@
 //! Comparisons, for every verdict at every kind of terminal, as Markdown and as JSON. The values are invented.
 
 use model::comparison::{AreaMean, Change, Compared, Comparison, Direction, NotCompared, PerCycle, SCHEMA, Side};
-use model::unit::{Better, Unit};
+use model::unit::Unit;
 use report::Style;
 use report::comparison::{markdown, text};
 use report::json::pretty;
+use serde_json::json;
 
 const RICH: Style = Style { width: 120, unicode: true, color: false };
 
@@ -16,31 +17,13 @@ fn snapshot(name: &str, text: &str) {
 
 /// A row: what it is, both medians, the interval, the limit.
 fn row(id: &str, unit: Unit, [base, new]: [f64; 2], interval: Option<[f64; 2]>, threshold: f64) -> Compared {
-    let better = if unit == Unit::Second { Better::Lower } else { Better::Higher };
-    Compared {
-        id: id.into(),
-        id_new: None,
-        metric: if unit == Unit::Second { "latency" } else { "throughput" }.into(),
-        unit,
-        better,
-        verdict: Change::Same,
-        direction: None,
-        base,
-        new,
-        ratio: new / base,
-        ratio_ci95: interval,
-        p: interval.map(|_| 0.2),
-        threshold,
-        allowance: 0.0,
-        noise: Some(threshold / 2.0),
-        noise_source: Some("7 earlier runs of this machine".into()),
-        n_base: 9,
-        n_new: 9,
-        units: "samples".into(),
-        needed: None,
-        per_cycle: None,
-        explanation: None,
-    }
+    let (metric, better) = if unit == Unit::Second { ("latency", "lower") } else { ("throughput", "higher") };
+    let row = json!({"id": id, "metric": metric, "unit": unit, "better": better, "verdict": "same", "base": 0, "new": 0,
+                     "ratio": 0, "threshold": 0, "noise_source": "7 earlier runs of this machine", "n_base": 9, "n_new": 9,
+                     "units": "samples"});
+    let row: Compared = serde_json::from_value(row).unwrap_or_else(|error| panic!("{error}"));
+    let (ratio, p, noise) = (new / base, interval.map(|_| 0.2), Some(threshold / 2.0));
+    Compared { base, new, ratio, ratio_ci95: interval, p, threshold, noise, ..row }
 }
 
 fn changed(row: Compared, direction: Direction, explanation: Option<&str>) -> Compared {
@@ -69,13 +52,7 @@ fn comparison(experiments: Vec<Compared>) -> Comparison {
         base: side("vm", 20),
         new: side("vm", 21),
         live: false,
-        verdict: if any(Change::Changed) {
-            Change::Changed
-        } else if any(Change::Inconclusive) {
-            Change::Inconclusive
-        } else {
-            Change::Same
-        },
+        verdict: [Change::Changed, Change::Inconclusive].into_iter().find(|one| any(*one)).unwrap_or(Change::Same),
         warnings: Vec::new(),
         experiments,
         not_compared: Vec::new(),
@@ -203,9 +180,6 @@ fn markdown_and_json() {
     let written = pretty(&mixed(), "comparison").unwrap();
     assert_eq!(serde_json::from_str::<Comparison>(&written).unwrap(), mixed());
     snapshot("comparison_live_json", &pretty(&live(), "comparison").unwrap());
-    let mut broken = all_the_same();
-    broken.experiments[0].ratio = f64::NAN;
-    assert!(pretty(&broken, "comparison").unwrap_err().to_string().contains("cannot be written as JSON"));
 }
 
 #[test]

@@ -1,10 +1,6 @@
-//! The levels of a curve of access time against working-set size. Each level is one cache, or the memory behind them.
-//!
-//! A level rises by less than a quarter with each doubling of the size, spans at least one doubling, and is a quarter
-//! away from the next ones. Steeper parts are knees and belong to no level: behind a cache that is just too small,
-//! some accesses still hit. A lone point off the curve is noise (median of three), and so is a fall, since more data is
-//! never faster to reach (isotonic regression by pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26,
-//! 1955).
+//! The levels of a curve of access time against working-set size. Each level is one cache, or the memory behind them: it
+//! rises by less than a quarter with each doubling of the size, spans at least one doubling, and is a quarter away from the
+//! next ones. Steeper parts belong to no level: behind a cache that is just too small, some accesses still hit.
 
 use crate::observations::median;
 
@@ -69,7 +65,7 @@ pub fn levels(curve: &[(f64, f64)]) -> Option<Vec<Level>> {
     Some(long.map(|(first, last)| Level { first, last, value: value(first, last) }).collect())
 }
 
-/// Each value as the median of itself and the two next to it; the two ends stay as they are.
+/// Each value as the median of itself and the two next to it, since a lone point is noise; the ends stay as they are.
 fn without_lone_points(values: &[f64]) -> Vec<f64> {
     let mut smooth = values.to_vec();
     for (index, three) in values.windows(3).enumerate() {
@@ -78,7 +74,8 @@ fn without_lone_points(values: &[f64]) -> Vec<f64> {
     smooth
 }
 
-/// The non-decreasing sequence that is closest to the values by least squares.
+/// The non-decreasing sequence that is closest to the values by least squares, since more data is never faster to reach
+/// (pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26, 1955).
 fn rising(values: &[f64]) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for &value in values {

@@ -1,9 +1,6 @@
 //! Whether one of two samples tends to larger values than the other: the test of Mann & Whitney (Annals of Mathematical
-//! Statistics 18, 1947), two-sided.
-//!
-//! Without ties and for moderate sizes the distribution of U is counted, so that 4 + 4 values can be judged. Otherwise
-//! it is approximated by the normal one, corrected for ties and continuity. Both are compared with scipy's
-//! `mannwhitneyu`.
+//! Statistics 18, 1947), two-sided. Without ties and for moderate sizes the distribution of U is counted, so that 4 + 4
+//! values can be judged. Otherwise it is approximated by the normal one, corrected for ties and continuity.
 
 use crate::distributions::normal_tail;
 use crate::observations::Observations;

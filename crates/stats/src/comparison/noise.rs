@@ -1,9 +1,7 @@
-//! The noise of a machine's results from run to run, where nothing was changed.
-//!
-//! From differences of successive values (J. von Neumann et al., "The mean square successive difference", Annals of
-//! Mathematical Statistics 12, 1941), on logarithms: an upgrade in between is one large step and not noise, and a slow
-//! drift counts for what it does from one run to the next. A few runs know their noise poorly, so the result is an
-//! upper bound.
+//! The noise of a machine's results from run to run, where nothing was changed: from differences of successive values (J.
+//! von Neumann et al., "The mean square successive difference", Annals of Mathematical Statistics 12, 1941), on logarithms.
+//! An upgrade in between is one large step and not noise. A few runs know their noise poorly, so the result is an upper
+//! bound.
 
 use crate::distributions::chi_square_quantile;
 use crate::observations::is_divisible;

@@ -1,13 +1,7 @@
-//! The ratio of two quantities measured in turn: the one estimator for every comparison of alternating runs.
-//!
-//! The point is the median of the firsts over the median of the seconds. Its interval is a bootstrap over *pairs*: the
-//! two halves of a pair ran back to back, and resampling them apart would mistake the drift of the machine for the
-//! spread of the ratio. Plain percentiles of a bootstrap are too narrow for few values (simulated: coverage 0.89 to
-//! 0.95 for n = 6), so they are expanded by as much as Student's t exceeds the normal deviate (T. Hesterberg, "What
-//! Teachers Should Know About the Bootstrap", The American Statistician 69, 2015, section 4.3).
-//!
-//! Signs or ranks of the pairs' own ratios would bound the median of the ratios, which differs from the ratio of the
-//! medians as soon as the two sides are skewed differently (simulated coverage: 0.77).
+//! The ratio of two quantities measured in turn: the one estimator for every comparison of alternating runs. The interval is
+//! a bootstrap over *pairs*, whose halves ran back to back: resampling them apart would mistake the drift of the machine
+//! for the spread of the ratio. Signs or ranks of the pairs' own ratios would bound the median of the ratios, which differs
+//! from the ratio of the medians as soon as the two sides are skewed differently (simulated coverage: 0.77).
 
 use crate::distributions::{normal_tail, student_quantile};
 use crate::observations::have_ratios;
@@ -145,8 +139,9 @@ fn median(ascending: &[(f64, usize)], times: &[u32]) -> f64 {
     f64::NAN
 }
 
-/// The share of resamples outside each bound: the normal tail beyond sqrt(n / (n - 1)) t, with t the two-sided quantile
-/// of Student's distribution of n - 1 degrees of freedom. For n = 6 it is 0.0024 instead of 0.025, for n = 40 0.0203.
+/// The share of resamples outside each bound. Plain percentiles are too narrow for few values (simulated: coverage 0.89 to
+/// 0.95 for n = 6), so they are expanded by as much as Student's t of n - 1 degrees of freedom exceeds the normal deviate
+/// (T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69, 2015, section 4.3).
 fn expanded_tail(n: usize) -> f64 {
     let n_minus_1 = (n - 1) as f64;
     normal_tail((n as f64 / n_minus_1).sqrt() * student_quantile(n_minus_1, NOMINAL_CONFIDENCE))

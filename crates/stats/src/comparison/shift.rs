@@ -1,10 +1,7 @@
 //! The factor between the values of two samples: the estimate of Hodges & Lehmann (Annals of Mathematical Statistics
-//! 34, 1963) on logarithms, which is the median of all quotients new / base.
-//!
-//! Two of the sorted quotients bound its interval, at the ranks that the distribution of the test of Mann and Whitney
-//! gives (E. L. Lehmann, "Nonparametrics", 1975, section 2.6): exact for any continuous distribution that both sides
-//! share but for the factor. Samples of one time series, or of process runs that differ, are not independent: compare
-//! what is.
+//! 34, 1963) on logarithms, which is the median of all quotients new / base. Two of the sorted quotients bound its interval,
+//! at the ranks that the distribution of the test of Mann and Whitney gives (E. L. Lehmann, "Nonparametrics", 1975, section
+//! 2.6): exact for any continuous distribution that both sides share but for the factor.
 
 use crate::comparison::mann_whitney::{COUNTED_UP_TO, probabilities};
 use crate::distributions::normal_beyond;

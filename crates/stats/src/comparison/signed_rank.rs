@@ -1,9 +1,6 @@
 //! Whether differences of pairs tend to one sign: the signed-rank test of F. Wilcoxon (Biometrics Bulletin 1, 1945),
-//! two-sided.
-//!
-//! Differences of 0 are left out (scipy's `zero_method="wilcox"`). Without zeros and ties, and up to 50 differences,
-//! the distribution is counted; otherwise it is approximated by the normal one, corrected for ties and continuity
-//! (scipy's `method="asymptotic", correction=True`).
+//! two-sided, without differences of 0. Without zeros and ties, and up to 50 differences, the distribution is counted;
+//! otherwise it is approximated by the normal one, corrected for ties and continuity.
 
 use crate::distributions::normal_tail;
 use crate::observations::Observations;

@@ -1,17 +1,7 @@
-//! The ratio of the spreads of two quantities measured in turn.
-//!
-//! Spread is relative, so it is that of the logarithms. What both sides share is subtracted first: the running median
-//! over neighbouring pairs of the mean of a pair, so that a host that slows down does not make both sides look alike.
-//! The rest is measured by Qn (P. J. Rousseeuw and C. Croux, "Alternatives to the Median Absolute Deviation", Journal
-//! of the American Statistical Association 88, 1993): the order statistic near the first quartile of all distances
-//! between two values. It resists as many outliers as the median absolute deviation, half of all values, and needs 45 %
-//! as many values for the same precision (efficiencies of 82 and 37 % for normal data). Its constants cancel.
-//!
-//! The interval is the expanded percentile interval, as in [`ratio`](crate::ratio()), of the Bayesian bootstrap (D. B.
-//! Rubin, The Annals of Statistics 9, 1981), which weights the pairs instead of drawing them again: a pair drawn twice
-//! has no distance from itself, so that Qn of drawn pairs is too small and varies too much (simulated: intervals 1.5
-//! times as wide). Interference that lasts for one pair only remains in both sides and draws the ratio towards 1, never
-//! past it.
+//! The ratio of the spreads of two quantities measured in turn: Qn of their logarithms (P. J. Rousseeuw and C. Croux,
+//! "Alternatives to the Median Absolute Deviation", Journal of the American Statistical Association 88, 1993), which resists
+//! as many outliers as the median absolute deviation and needs 45 % as many values for the same precision. What both sides
+//! share is subtracted first, so that a host that slows down does not make both sides look alike.
 
 use crate::comparison::ratio::expanded_interval;
 use crate::observations::{have_ratios, median};
@@ -127,7 +117,9 @@ impl Distances {
     }
 }
 
-/// The expanded percentile interval of a Bayesian bootstrap.
+/// The expanded percentile interval, as of [`ratio`](crate::ratio()), of a Bayesian bootstrap (D. B. Rubin, The Annals of
+/// Statistics 9, 1981), which weights the pairs: a pair drawn twice has no distance from itself (simulated: intervals 1.5
+/// times as wide).
 fn bootstrap(firsts: &Distances, seconds: &Distances, n: usize, point: f64) -> [f64; 2] {
     let mut random = Random::new(SEED);
     let mut weights = vec![0.0; n];

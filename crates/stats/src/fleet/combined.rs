@@ -1,10 +1,7 @@
-//! The results of an area together: one number for each node, and the limit below which a node stands out.
-//!
-//! The spread over nodes is the median absolute deviation, which a third of slow nodes cannot spoil, computed again
-//! without the nodes that stand out. The spread of a few nodes is drawn towards the expected one, weighted by degrees
-//! of freedom as G. K. Smyth does for variances ("Linear models and empirical Bayes methods for assessing differential
-//! expression in microarray experiments", Statistical Applications in Genetics and Molecular Biology 3, 2004). The
-//! limit is a quantile of Student's distribution with as many degrees.
+//! The results of an area together: one number for each node, and the limit below which a node stands out. The spread over
+//! nodes is computed again without the nodes that stand out. That of a few nodes is drawn towards the expected one, weighted
+//! by degrees of freedom as G. K. Smyth does for variances ("Linear models and empirical Bayes methods for assessing
+//! differential expression in microarray experiments", Stat. Appl. in Genetics and Molecular Biology 3, 2004).
 
 use crate::distributions::student_quantile;
 use crate::observations::{MAD_TO_SIGMA, median, median_of_sorted, sorted};

@@ -1,13 +1,7 @@
-//! Which of many equal nodes are slow.
-//!
-//! A single result of a node stands out if it is below the median by six scales and by a least share ([`Spread`]), the
-//! rule of cluster operators. That finds gross faults, and overlooks a node that is a tenth slower in everything where
-//! every result varies by some per cent. So the results of an area are judged together as well (`combined`): the centre
-//! of a node's ratios to its equals varies far less than any of them, and its own spread over the nodes is what a node
-//! has to exceed.
-//!
-//! One pass makes a suspect. A node is slow if it is low in a second pass as well, and on average over both. The change
-//! of healthy nodes that were measured again alongside it is subtracted.
+//! Which of many equal nodes are slow: by single results ([`Spread`], the rule of cluster operators), and by the results of
+//! an area together (`combined`), since single ones overlook a node that is a tenth slower in everything. One pass makes a
+//! suspect. A node is slow if it is low in a second pass as well, and on average over both. The change of healthy nodes that
+//! were measured again alongside it is subtracted.
 
 mod combined;
 mod spread;

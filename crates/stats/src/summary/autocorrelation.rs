@@ -1,16 +1,13 @@
 //! Whether each value resembles the one before it, as where a disturbance lasts longer than one repetition: then fewer
-//! values are independent, and intervals are too narrow.
-//!
-//! The ratio of von Neumann on ranks, with its approximation by a beta distribution (R. Bartels, Journal of the
-//! American Statistical Association 77, 1982). Ranks, since one outlier would hide or feign a correlation of values.
-//! The approximation holds from eight values on (a test simulates it). A trend, or two groups in succession, is a
-//! correlation too.
+//! values are independent, and intervals are too narrow. The ratio of von Neumann on ranks, with its approximation by a
+//! beta distribution (R. Bartels, Journal of the American Statistical Association 77, 1982). Ranks, since one outlier would
+//! hide or feign a correlation of values.
 
 use crate::distributions::beta_below;
 use crate::observations::Observations;
 use crate::ranks::mid_ranks;
 
-/// The fewest values for which the approximation holds.
+/// The fewest values for which the approximation holds (a test simulates it).
 const NEEDED: usize = 8;
 
 /// The correlation of successive values.

@@ -1,9 +1,7 @@
 //! Whether groups of values (process runs, sessions) differ by more than the values within them: then a group is one
-//! draw, however many values it has.
-//!
-//! The rank test of Kruskal & Wallis (Journal of the American Statistical Association 47, 1952). Its usual
-//! approximation by chi-square is poor for three process runs of three samples, so orders are counted where they are
-//! few and drawn at random, with a fixed seed, where they are many.
+//! draw, however many values it has. The rank test of Kruskal & Wallis (Journal of the American Statistical Association 47,
+//! 1952). Its usual approximation by chi-square is poor for three process runs of three samples, so orders are counted
+//! where they are few and drawn at random, with a fixed seed, where they are many.
 
 use crate::observations::{Observations, median, median_of_sorted, sorted};
 use crate::random::Random;

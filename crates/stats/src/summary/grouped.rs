@@ -1,23 +1,17 @@
 //! The interval of a median whose values come in groups (process runs) that may differ.
 //!
-//! Where groups clearly differ ([`Components::differ`]) they are the units: with at least six of them the interval lies
-//! between two of their medians. Fewer groups have no 95 % interval: it is then the range of the values, with the
-//! confidence that the number of groups gives it, 1 - 2 / 2^groups (75 % for three).
-//!
-//! Where they do not, they may still differ: three process runs of three samples show a spread as large as their noise
-//! in three cases of ten. So the order statistics are chosen as if the values of a group were correlated, a little more
-//! than the groups suggest: the number of a group's values below the true median is beta-binomial, with the correlation
-//! that normal values of that intraclass correlation have as signs (2/pi arcsin, W. F. Sheppard 1899), estimated from
-//! ranks with Fisher's F against its 35 % quantile instead of 1. The quantile was chosen by simulation
-//! (`examples/coverage.rs`): with the median, the coverage of few groups of few values misses 95 % by one to two
-//! percent; a lower one widens intervals for nothing.
+//! Where groups clearly differ ([`Components::differ`]) they are the units: the interval lies between two of their medians,
+//! or of fewer than six is the range of the values at a lower confidence, 1 - 2 / 2^groups. Elsewhere the order statistics
+//! are chosen as if the values of a group were correlated, a little more than the groups suggest: three process runs of
+//! three samples show a spread as large as their noise in three cases of ten.
 
 use crate::distributions::fisher_quantile;
 use crate::observations::{Observations, sorted};
 use crate::summary::components::{Components, Groups, components};
 use crate::summary::interval::{Interval, lower_rank, median_ranks, symmetric};
 
-/// The quantile of F that groups of one distribution are assumed to show.
+/// The quantile of F that groups of one distribution are assumed to show, chosen by simulation (`examples/coverage.rs`):
+/// with the median, few groups of few values miss 95 % by one to two percent; a lower one widens intervals for nothing.
 const SUSPICION: f64 = 0.35;
 /// For more values, groups that do not clearly differ have the usual interval: the count takes too long.
 const COUNTED_UP_TO: usize = 2000;
@@ -70,8 +64,8 @@ fn among_alike(observations: &Observations, groups: &Groups, found: &Components)
     Some(Interval { bounds: symmetric(observations.sorted(), rank), confidence: 1.0 - 2.0 * missed })
 }
 
-/// The correlation of two values of one group, as signs about the median, that the statistic of Kruskal & Wallis
-/// suggests.
+/// The correlation of two values of one group, as signs about the median (2/pi arcsin of the intraclass correlation, W. F.
+/// Sheppard 1899), that the statistic of Kruskal & Wallis suggests.
 fn sign_correlation(sizes: &[usize], h: f64) -> Option<f64> {
     let (groups, n) = (sizes.len() as f64, sizes.iter().sum::<usize>() as f64);
     let (between, within) = (groups - 1.0, n - groups);

@@ -1,17 +1,11 @@
-//! The exact confidence interval of a median, from two order statistics.
-//!
-//! The number of n independent values below the true median is binomial with p = 1/2, whatever their distribution. So
-//! the interval between the l-th smallest and the l-th largest contains the median unless fewer than l values fell on
-//! one side of it, which has a countable probability (W. R. Thompson, Annals of Mathematical Statistics 7, 1936; David
-//! & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). Ranks are whole, so the confidence is at least the
-//! nominal one and seldom equal.
-//!
-//! The count assumes a fixed number of values. A stop rule that checks the interval repeatedly costs some confidence,
-//! for which the excess of whole ranks compensates (a test simulates it).
+//! The exact confidence interval of a median, from two order statistics: the number of n independent values below the true
+//! median is binomial with p = 1/2, whatever their distribution (W. R. Thompson, Annals of Mathematical Statistics 7, 1936;
+//! David & Nagaraja, "Order Statistics", 3rd ed. 2003, section 7.1). A stop rule that checks the interval repeatedly costs
+//! some confidence, for which the excess of whole ranks compensates (a test simulates it).
 
 use crate::observations::Observations;
 
-/// The default confidence.
+/// The confidence of every interval, at least.
 pub const NOMINAL_CONFIDENCE: f64 = 0.95;
 
 /// The fewest values for which a 95 % interval of the median exists: with 5, the whole range has only 93.75 %.
