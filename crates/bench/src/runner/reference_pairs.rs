@@ -66,8 +66,8 @@ fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
         name: common.name.to_owned(),
         unit: common.unit,
         better: Better::Lower,
-        ours: stats::summarise(&ours).ok()?.median,
-        theirs: stats::summarise(&theirs).ok()?.median,
+        ours: stats::summarise(&ours)?.median,
+        theirs: stats::summarise(&theirs)?.median,
         ratio: ratio.ratio,
         ratio_ci95: ratio.interval,
     })
