@@ -32,11 +32,11 @@ const FULL_CLOCK: f64 = 0.98;
 
 /// The median; `None` without a value.
 pub fn median(values: &[f64]) -> Option<f64> {
-    stats::Observations::new(values).ok().map(|values| values.median())
+    stats::Observations::new(values).map(|values| values.median())
 }
 
 fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    stats::Observations::new(values).ok()?.percentile(percent)
+    stats::Observations::new(values)?.percentile(percent)
 }
 
 /// The conditions of a result. `best` is the most operations per cycle that the same kernel has shown in any result.
