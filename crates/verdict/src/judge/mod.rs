@@ -211,7 +211,6 @@ pub fn disturbed(rules: &AreaRules, planned: &Planned, run: &ProcessRun, best: O
     let mut conditions = seen_by(rules, planned, &[&run]);
     let best = best.or(conditions.ops_per_cycle_p90).filter(|best| *best > 0.0);
     conditions.lost_share = stats::Observations::new(&run.seen.ops_per_cycle)
-        .ok()
         .map(|ops| ops.mean())
         .zip(best)
         .map(|(ops, best)| (1.0 - ops / best).max(0.0));
