@@ -20,11 +20,8 @@ pub fn discover(root: &Sysroot) -> Machine {
     let cpu = processor::discover(root, &mut limits, &mut ledger);
     let (caches, source) = caches::discover(root, &cpu.topology);
     if caches.is_empty() {
-        ledger.missing(
-            "caches",
-            "no cache files in /sys, no cache leaves in CPUID",
-            "working sets cannot be chosen by cache",
-        );
+        let why = "no cache files in /sys, no cache leaves in CPUID";
+        ledger.missing("caches", why, "working sets cannot be chosen by cache");
     } else {
         ledger.source("caches", source);
     }

@@ -14,8 +14,6 @@ const CPUID_FILE: &str = "cpuid.txt";
 /// Value of XCR0 inside a capture.
 const XCR0_FILE: &str = "xcr0.txt";
 
-const CPUID_LABEL: &str = "CPUID of every CPU";
-
 /// The root that discovery reads.
 #[derive(Debug)]
 pub struct Sysroot {
@@ -30,8 +28,11 @@ pub(crate) struct Cpuid {
     pub(crate) dump: Dump,
     /// `None` in a capture without it.
     pub(crate) xcr0: Option<u64>,
+}
+
+impl Cpuid {
     /// The source label, equal for a host and a capture.
-    pub(crate) label: &'static str,
+    pub(crate) const LABEL: &'static str = "CPUID of every CPU";
 }
 
 #[derive(Debug, Default)]
@@ -130,11 +131,11 @@ impl Sysroot {
         self.cpuid.get_or_init(|| {
             if self.host {
                 let dump = Dump::from_cpus(sys::cpuid::every_cpu());
-                return Cpuid { dump, xcr0: sys::cpuid::xcr0(), label: CPUID_LABEL };
+                return Cpuid { dump, xcr0: sys::cpuid::xcr0() };
             }
             let dump = self.text(CPUID_FILE).map(|text| Dump::parse(&text)).unwrap_or_default();
             let xcr0 = self.text(XCR0_FILE).and_then(|text| hexadecimal(&text));
-            Cpuid { dump, xcr0, label: CPUID_LABEL }
+            Cpuid { dump, xcr0 }
         })
     }
 

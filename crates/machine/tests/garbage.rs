@@ -22,73 +22,15 @@ fn runner(cases: u32) -> TestRunner {
 
 /// Text made of the pieces that the parsers look for, and of anything else.
 fn text() -> impl Strategy<Value = String> {
-    const SHORT: &[&str] = &[
-        "\n",
-        "\n\n",
-        " ",
-        ":",
-        "\t: ",
-        "/",
-        "..",
-        ",",
-        "-",
-        "=",
-        "0",
-        "1",
-        "65535",
-        "-1",
-        "max",
-        "1e999",
-        "nan",
-        "K",
-        "kB",
-        "[",
-        "]",
-        "\\040",
-        "\\7",
-        " - ",
-        "GT/s",
-        "6.0 Gbps",
-        "00000000",
-        "0::/a/../b",
-        "MemTotal:",
-        "processor",
-        "core id",
-        "flags",
-        "@ 9.9GHz",
-        "@ infGHz",
-        "P1-DIMMA1",
-        "Dell Inc.",
-        "channel",
-        "é",
-        "\0",
-    ];
-    const LONG: &[&str] = &[
-        "4294967295",
-        "18446744073709551615",
-        "max 100000",
-        "cgroup rw,cpu,memory,cpuset",
-        "cgroup2 cgroup2 rw",
-        "cgroup rw,blkio",
-        "8:0 rbps=1 wbps=max riops=",
-        "8.0 GT/s PCIe",
-        "overlay overlay rw,upperdir=/",
-        "|-- 192.0.2.1\n/32 host LOCAL",
-        "read_bytes:",
-        "22 21 0:1 / /sys/fs/cgroup rw - ",
-        "4:cpu,memory:/a",
-        "Cpus_allowed_list:",
-        "physical id",
-        "sse2 avx2 fma",
-        "E:MEMORY_DEVICE_0_SIZE=",
-        "\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=",
-        "\nE:MEMORY_DEVICE_1_LOCATOR=",
-        "\nE:MEMORY_DEVICE_1_DATA_WIDTH=",
-        "\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n",
-        "Controller0-ChannelA",
-        "PROC 1 DIMM ",
-    ];
-    let pieces = prop::sample::select([SHORT, LONG].concat());
+    const PIECES: &str = "\n¦\n\n¦ ¦:¦\t: ¦/¦..¦,¦-¦=¦0¦1¦65535¦-1¦max¦1e999¦nan¦K¦kB¦[¦]¦\\040¦\\7¦ - ¦GT/s¦6.0 Gbps¦00000000¦\
+        0::/a/../b¦MemTotal:¦processor¦core id¦flags¦@ 9.9GHz¦@ infGHz¦P1-DIMMA1¦Dell Inc.¦channel¦é¦\0¦4294967295¦\
+        18446744073709551615¦max 100000¦cgroup rw,cpu,memory,cpuset¦cgroup2 cgroup2 rw¦cgroup rw,blkio¦\
+        8:0 rbps=1 wbps=max riops=¦8.0 GT/s PCIe¦overlay overlay rw,upperdir=/¦|-- 192.0.2.1\n/32 host LOCAL¦\
+        read_bytes:¦22 21 0:1 / /sys/fs/cgroup rw - ¦4:cpu,memory:/a¦Cpus_allowed_list:¦physical id¦sse2 avx2 fma¦\
+        E:MEMORY_DEVICE_0_SIZE=¦\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=¦\
+        \nE:MEMORY_DEVICE_1_LOCATOR=¦\nE:MEMORY_DEVICE_1_DATA_WIDTH=¦\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n¦\
+        Controller0-ChannelA¦PROC 1 DIMM ";
+    let pieces = prop::sample::select(PIECES.split('¦').collect::<Vec<_>>());
     let piece = prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<String>()];
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }

@@ -246,9 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_not_others() {
+    fn what_is_ours_is_not_others_and_counts_that_went_backwards_are_unknown() {
         let before =
-            Surroundings { cpus: 2, user_seconds: Some(10.0), system_seconds: Some(1.0), ..Surroundings::default() };
+            Surroundings { cpus: 2, user_seconds: Some(10.0), system_seconds: Some(1.0), ..Default::default() };
+        let before = Surroundings { steal_seconds: Some(5.0), swapped_bytes: Some(9), ..before };
         let after = Surroundings {
             at_seconds: 2.0,
             user_seconds: Some(13.0),
@@ -256,19 +257,13 @@ mod tests {
             own_user_seconds: 2.0,
             own_system_seconds: 0.5,
             disk_bytes: Some(5),
+            steal_seconds: Some(4.0),
+            swapped_bytes: Some(8),
             ..before.clone()
         };
         let change = after.since(&before);
         assert_eq!((change.other_load, change.other_user_load), (Some(0.25), Some(0.25)));
-        assert_eq!((change.steal, change.disk_bytes, change.other_disk_bytes), (None, None, None));
-    }
-
-    #[test]
-    fn counts_that_went_backwards_are_unknown() {
-        let before =
-            Surroundings { user_seconds: Some(5.0), swapped_bytes: Some(9), cpus: 1, ..Surroundings::default() };
-        let after = Surroundings { user_seconds: Some(4.0), swapped_bytes: Some(8), at_seconds: 1.0, ..before.clone() };
-        let change = after.since(&before);
-        assert_eq!((change.other_user_load, change.swapped_bytes_per_second), (None, None));
+        assert_eq!((change.steal, change.swapped_bytes_per_second), (None, None));
+        assert_eq!((change.disk_bytes, change.other_disk_bytes), (None, None));
     }
 }

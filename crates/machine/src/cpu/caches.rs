@@ -6,7 +6,7 @@ use model::machine::{Cache, LogicalCpu};
 
 use crate::cpu::dump::{Dump, Leaves, Registers, bits};
 use crate::list::parse_list;
-use crate::sysroot::{Sysroot, label};
+use crate::sysroot::{Cpuid, Sysroot, label};
 
 /// Every cache once per group of CPUs that share it, with the source.
 pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, String) {
@@ -15,7 +15,7 @@ pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, 
         return (from_files, label("sys/devices/system/cpu/cpu*/cache"));
     }
     let cpuid = root.cpuid();
-    (from_dump(&cpuid.dump, topology), format!("leaves 4, 0x8000001D in {}", cpuid.label))
+    (from_dump(&cpuid.dump, topology), format!("leaves 4, 0x8000001D in {}", Cpuid::LABEL))
 }
 
 /// The last-level group of each CPU.

@@ -14,7 +14,7 @@ use crate::cpu::topology::{self, Topology};
 use crate::cpu::uarch::{self, Identity, Uarch};
 use crate::cpu::units::Part;
 use crate::ledger::{Found, Ledger};
-use crate::sysroot::{Sysroot, label};
+use crate::sysroot::{Cpuid, Sysroot, label};
 use crate::system::cgroup::Limits;
 use crate::system::{self, cpufreq};
 
@@ -36,7 +36,7 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
 fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let cpuid = root.cpuid();
     let leaves = cpuid.dump.first();
-    let leaf = |leaf: &str| format!("leaf {leaf} in {}", cpuid.label);
+    let leaf = |leaf: &str| format!("leaf {leaf} in {}", Cpuid::LABEL);
     let file = || label(CpuInfo::FILE);
     let text = |key: &str| cpuinfo.first(key).map(|text| (text.to_owned(), file()));
     let vendor = leaves.and_then(Leaves::vendor).map(|vendor| (vendor, leaf("0"))).or_else(|| text("vendor_id"));
@@ -48,13 +48,9 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture is unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
     let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), file()));
-    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), leaf("1")));
-    let hypervisor = ledger.need(
-        "cpu.hypervisor_bit",
-        hypervisor.or_else(flagged),
-        why,
-        "firmware and CPUID may be invented, so neither is used",
-    );
+    let hypervisor = leaves.map(|leaves| (leaves.under_hypervisor(), leaf("1"))).or_else(flagged);
+    let invented = "firmware and CPUID may be invented, so neither is used";
+    let hypervisor = ledger.need("cpu.hypervisor_bit", hypervisor, why, invented);
     Cpu {
         vendor: ledger.need("cpu.vendor", vendor, why, "the microarchitecture is unknown"),
         model_name: ledger.need("cpu.model_name", brand, why, "the machine has no name in the results"),
@@ -70,7 +66,7 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
 fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
     let cpuid = root.cpuid();
     let flags = || cpuinfo.first("flags").or_else(|| cpuinfo.first("Features"));
-    let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, cpuid.label)
+    let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, Cpuid::LABEL)
         .or_else(|| flags().map(|flags| features::from_flags(flags, &label(CpuInfo::FILE))));
     if let Some(found) = found {
         ledger.source("cpu.isa", found.source);
@@ -93,18 +89,12 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
         ledger.source("cpu.topology", topology.source);
         ledger.same("cpu.topology", &["cpu.packages", "cpu.cores", "cpu.threads", "cpu.smt"]);
         if cpu.hypervisor_bit == Some(true) {
-            ledger.missing(
-                "cpu.host_topology",
-                "a hypervisor decides which cores it shows",
-                "two CPUs shown as cores may be SMT siblings of one",
-            );
+            let why = "a hypervisor decides which cores it shows";
+            ledger.missing("cpu.host_topology", why, "two CPUs shown as cores may be SMT siblings of one");
         }
     } else {
-        ledger.missing(
-            "cpu.topology",
-            "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo",
-            "cores and SMT siblings cannot be distinguished, so there is no peak",
-        );
+        let consequence = "cores and SMT siblings cannot be distinguished, so there is no peak";
+        ledger.missing("cpu.topology", "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo", consequence);
     }
     cpu.topology = topology.cpus;
 }
@@ -146,7 +136,7 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         cores.sort_unstable();
         cores.dedup();
         let cpus: Vec<u32> = places.iter().map(|place| place.cpu).collect();
-        let own = features::from_cpuid(&root.cpuid().dump, Some(&cpus), root.cpuid().xcr0, root.cpuid().label);
+        let own = features::from_cpuid(&root.cpuid().dump, Some(&cpus), root.cpuid().xcr0, Cpuid::LABEL);
         hidden.extend(uarch.zip(own.as_ref()).map(|(uarch, own)| sets::hidden(uarch, own)).unwrap_or_default());
         let (isa, features) = own.map_or_else(|| (cpu.isa.clone(), cpu.features.clone()), |own| (own.isa, own.names));
         types.push(CoreType {
@@ -168,20 +158,15 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         place.core_type = types.iter().position(|kind| kind.cpus.contains(&place.cpu)).map_or(0, count);
     }
     cpu.core_types = types;
-    withhold(cpu, hidden, ledger);
-    name_microarchitecture(cpu, ledger);
-}
-
-fn withhold(cpu: &mut Cpu, hidden: Vec<Withheld>, ledger: &mut Ledger) {
-    for withheld in hidden {
-        let is_new = cpu.withheld.iter().all(|known| known.isa != withheld.isa);
-        if cpu.hypervisor_bit == Some(true) && is_new {
+    for withheld in hidden.into_iter().filter(|_| cpu.hypervisor_bit == Some(true)) {
+        if cpu.withheld.iter().all(|known| known.isa != withheld.isa) {
             cpu.withheld.push(withheld);
         }
     }
     if !cpu.withheld.is_empty() {
         ledger.source("cpu.withheld", "with each instruction set");
     }
+    name_microarchitecture(cpu, ledger);
 }
 
 fn count(number: usize) -> u32 {
@@ -193,12 +178,9 @@ fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
     names.dedup();
     let complete = !names.is_empty() && cpu.core_types.iter().all(|kind| kind.microarchitecture.is_some());
     let name = complete.then(|| (names.join(" + "), "table of families and models".to_owned()));
-    cpu.microarchitecture = ledger.need(
-        "cpu.microarchitecture",
-        name,
-        "the table has no row for this family, model and kind of core",
-        "peaks only as inferred from a measurement",
-    );
+    let why = "the table has no row for this family, model and kind of core";
+    cpu.microarchitecture =
+        ledger.need("cpu.microarchitecture", name, why, "peaks only as inferred from a measurement");
 }
 
 /// The table's row for a kind of core. Unidentified cores of a hybrid count as fast, on a bare machine only.
@@ -234,14 +216,9 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     let kind = first.map(|kind| kind.kind).unwrap_or_default();
     let why = "no cpufreq, no CPUID leaf 0x16, no clock in the brand string";
     for (fact, known) in [("base_hz", cpu.base_hz), ("boost_hz", cpu.boost_hz)] {
-        match ledger.sources.get(&format!("cpu.core_types.{kind}.{fact}")).cloned() {
-            Some(source) if known.is_some() => ledger.source(&format!("cpu.{fact}"), source),
-            _ => ledger.missing(
-                &format!("cpu.{fact}"),
-                why,
-                "no peak at this clock, only the limit at the measured clock",
-            ),
-        }
+        let source = ledger.sources.get(&format!("cpu.core_types.{kind}.{fact}")).cloned();
+        let consequence = "no peak at this clock, only the limit at the measured clock";
+        ledger.need(&format!("cpu.{fact}"), known.zip(source), why, consequence);
     }
 }
 
@@ -254,15 +231,14 @@ fn clock_in(root: &Sysroot, file: &str, unit: f64) -> Found<f64> {
 fn leaf_clock(root: &Sysroot, cpu: u32, register: impl Fn(crate::cpu::dump::Registers) -> u32) -> Found<f64> {
     let cpuid = root.cpuid();
     let mhz = cpuid.dump.cpu(cpu)?.get(0x16, 0).map(register).map(|mhz| mhz & 0xffff).filter(|mhz| *mhz > 0)?;
-    Some((f64::from(mhz) * 1e6, format!("leaf 0x16 in {}", cpuid.label)))
+    Some((f64::from(mhz) * 1e6, format!("leaf 0x16 in {}", Cpuid::LABEL)))
 }
 
 /// The nominal clock in names such as `… @ 2.50GHz`.
 fn brand_clock(brand: &str) -> Option<f64> {
     let clock = brand.rsplit_once('@')?.1.trim();
-    let ghz =
-        clock.strip_suffix("GHz").map(|ghz| (ghz, 1e9)).or_else(|| clock.strip_suffix("MHz").map(|mhz| (mhz, 1e6)));
-    let (number, unit) = ghz?;
+    let units = [("GHz", 1e9), ("MHz", 1e6)];
+    let (number, unit) = units.iter().find_map(|(name, unit)| Some((clock.strip_suffix(name)?, unit)))?;
     number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0).map(|number| number * unit)
 }
 
@@ -273,10 +249,10 @@ fn tsc(root: &Sysroot) -> Found<f64> {
     let ratio = leaves.or_zero(0x15, 0);
     if ratio.eax > 0 && ratio.ebx > 0 && ratio.ecx > 0 {
         let hz = f64::from(ratio.ecx) * f64::from(ratio.ebx) / f64::from(ratio.eax);
-        return Some((hz, format!("leaf 0x15 in {}", cpuid.label)));
+        return Some((hz, format!("leaf 0x15 in {}", Cpuid::LABEL)));
     }
     let khz = leaves.get(0x4000_0010, 0).map(|leaf| leaf.eax).filter(|khz| *khz > 0)?;
-    Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", cpuid.label)))
+    Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", Cpuid::LABEL)))
 }
 
 /// The facts that decide between one and two 512-bit units.

@@ -57,7 +57,7 @@ fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
 }
 
 fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Throughput> {
-    if uarch.wide == Wide::No {
+    if uarch.wide.0 == Wide::No {
         return None;
     }
     let ops = |units: f64| units * per_unit * step.operations;
@@ -66,7 +66,7 @@ fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Thro
         None => format!("1 or 2 x {}", step.name()),
     };
     let candidates = units.candidates.iter().map(|units| ops(*units)).collect();
-    Some((units.value.map(ops), candidates, format!("{counted}, {} ({})", units.why, uarch.wide_source)))
+    Some((units.value.map(ops), candidates, format!("{counted}, {} ({})", units.why, uarch.wide.1)))
 }
 
 fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
@@ -91,7 +91,7 @@ fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     if step.bits() < 512 {
         return bound(0.0).map(|bound| known(&bound, Vec::new(), ""));
     }
-    if uarch.wide == Wide::No {
+    if uarch.wide.0 == Wide::No {
         return None;
     }
     let open = units.candidates.iter().map(|units| bound(*units)).collect::<Option<Vec<Bound>>>()?;
@@ -199,8 +199,8 @@ mod tests {
             for step in every_step() {
                 for value in [1.0, 2.0] {
                     let units = Units { value: Some(value), ..Units::default() };
-                    let of_part = uarch.wide == Wide::BySku || uarch.wide == Wide::ByDatapath;
-                    if step.bits() == 512 && !of_part && uarch.wide != Wide::Units(value) {
+                    let of_part = matches!(uarch.wide.0, Wide::BySku | Wide::ByDatapath);
+                    if step.bits() == 512 && !of_part && uarch.wide.0 != Wide::Units(value) {
                         continue;
                     }
                     let pair = (listed(step, uarch, &units), by_ports(step, uarch, &units));
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(units.candidates, [1.0, 2.0]);
             let features = ["avx512bw", "avx512dq"].map(str::to_owned);
             let (mut open, mut settled) = (0, 0);
-            for step in usable(uarch.sets, &features).into_iter().filter(|step| step.bits() == 512) {
+            for step in usable(uarch.sets.0, &features).into_iter().filter(|step| step.bits() == 512) {
                 let known = rate(step, Some(&(uarch, units.clone())));
                 let of_units = [1.0, 2.0].map(|value| Units { value: Some(value), ..Units::default() });
                 let of_units = of_units.map(|units| rate(step, Some(&(uarch, units))).value.unwrap());

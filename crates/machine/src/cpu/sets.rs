@@ -9,8 +9,8 @@ use crate::cpu::uarch::Uarch;
 
 /// The instruction sets that these cores have and CPUID does not show.
 pub(crate) fn hidden(uarch: &Uarch, found: &Features) -> Vec<Withheld> {
-    let why = || format!("{} has it (LLVM X86.td, {}), this guest's CPUID does not", uarch.name, uarch.sets_source);
-    let unseen = uarch.sets.iter().filter(|isa| !found.in_cpuid.contains(isa));
+    let why = || format!("{} has it (LLVM X86.td, {}), this guest's CPUID does not", uarch.name, uarch.sets.1);
+    let unseen = uarch.sets.0.iter().filter(|isa| !found.in_cpuid.contains(isa));
     unseen.map(|isa| Withheld { isa: *isa, by: WithheldBy::Hypervisor, why: why() }).collect()
 }
 

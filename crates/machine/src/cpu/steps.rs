@@ -4,12 +4,10 @@ use model::isa::{CpuOp, Element, Isa};
 
 /// A CPU kernel: operation, operand type and instruction set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the line above names them")]
 pub struct CpuKernel {
-    /// The operation.
     pub op: CpuOp,
-    /// The type of the operands.
     pub element: Element,
-    /// The instruction set.
     pub isa: Isa,
 }
 

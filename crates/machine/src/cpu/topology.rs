@@ -8,7 +8,7 @@ use model::machine::{CoreKind, LogicalCpu};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::parse_list;
-use crate::sysroot::{Sysroot, label};
+use crate::sysroot::{Cpuid, Sysroot, label};
 
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
@@ -30,7 +30,7 @@ impl Topology {
         let cpuid = root.cpuid();
         let witnesses = [
             (from_sysfs(root), label("sys/devices/system/cpu/cpu*/topology")),
-            (from_dump(&cpuid.dump), format!("APIC numbers in {}", cpuid.label)),
+            (from_dump(&cpuid.dump), format!("APIC numbers in {}", Cpuid::LABEL)),
             (from_cpuinfo(cpuinfo), label("proc/cpuinfo")),
         ];
         let best = witnesses.into_iter().find(|(places, _)| !places.is_empty());
@@ -175,11 +175,11 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     let known: BTreeMap<u32, CoreKind> =
         cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
     if !known.is_empty() {
-        return (without_l3(&cpuid.dump, known), format!("leaves 0x1A, 0x80000026 in {}", cpuid.label));
+        return (without_l3(&cpuid.dump, known), format!("leaves 0x1A, 0x80000026 in {}", Cpuid::LABEL));
     }
     let by_size = strix_point(&cpuid.dump);
     if !by_size.is_empty() {
-        return (by_size, format!("size of the third-level cache, leaf 0x8000001D in {}", cpuid.label));
+        return (by_size, format!("size of the third-level cache, leaf 0x8000001D in {}", Cpuid::LABEL));
     }
     let lists = [
         ("cpu_core", CoreKind::Performance),

@@ -39,9 +39,8 @@ pub(crate) struct Uarch {
     pub(crate) fma: [Option<Count>; 2],
     /// Pairs of one multiplication and one addition, 128 bits or one element.
     pub(crate) pairs: Option<Count>,
-    /// 512-bit units, each finishing one `VFMADD` or `VPDPBUSD` per cycle.
-    pub(crate) wide: Wide,
-    pub(crate) wide_source: &'static str,
+    /// 512-bit units, each finishing one `VFMADD` or `VPDPBUSD` per cycle, with the source.
+    pub(crate) wide: (Wide, &'static str),
     /// `VDPBF16PS` per 512-bit unit.
     pub(crate) bf16_per_unit: Option<Count>,
     /// 256-bit `VPDPBUSD`.
@@ -56,10 +55,8 @@ pub(crate) struct Uarch {
     pub(crate) amx: [Option<Count>; 3],
     /// The ports, for instructions without a count.
     pub(crate) ports: Option<&'static Ports>,
-    /// The instruction sets of every part, oldest first; empty without a source.
-    pub(crate) sets: &'static [Isa],
-    /// The processor in LLVM's `X86.td`.
-    pub(crate) sets_source: &'static str,
+    /// The instruction sets of every part, oldest first (empty without a source), and the processor in LLVM's `X86.td`.
+    pub(crate) sets: (&'static [Isa], &'static str),
 }
 
 /// A row without counts.
@@ -68,8 +65,7 @@ const fn named(name: &'static str) -> Uarch {
         name,
         fma: [None; 2],
         pairs: None,
-        wide: Wide::No,
-        wide_source: "",
+        wide: (Wide::No, ""),
         bf16_per_unit: None,
         vnni_256: None,
         maddubs: None,
@@ -77,8 +73,7 @@ const fn named(name: &'static str) -> Uarch {
         imul: None,
         amx: [None; 3],
         ports: None,
-        sets: &[],
-        sets_source: "",
+        sets: (&[], ""),
     }
 }
 
@@ -115,11 +110,10 @@ const HASWELL: Uarch = Uarch {
     maddubs: count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone"),
     imul: count(1.0, LLVM_HSW),
     ports: Some(&ports::HASWELL),
-    sets: OF_HASWELL,
-    sets_source: "haswell",
+    sets: (OF_HASWELL, "haswell"),
     ..named("Haswell")
 };
-const BROADWELL: Uarch = Uarch { name: "Broadwell", sets_source: "broadwell", ..HASWELL };
+const BROADWELL: Uarch = Uarch { name: "Broadwell", sets: (OF_HASWELL, "broadwell"), ..HASWELL };
 
 const SKYLAKE: Uarch = Uarch {
     fma: [count(2.0, "peakperf README: 2 FPUs of latency 4"); 2],
@@ -127,66 +121,57 @@ const SKYLAKE: Uarch = Uarch {
     maddubs: count(1.0, "LLVM X86SchedSkylakeServer.td: vector multiply on ports 0 and 1, add on port 5"),
     imul: count(1.0, LLVM_SKX),
     ports: Some(&ports::SKYLAKE),
-    sets: OF_HASWELL,
-    sets_source: "skylake",
+    sets: (OF_HASWELL, "skylake"),
     ..named("Skylake")
 };
 const SKYLAKE_SP: Uarch = Uarch {
     name: "Skylake-SP",
     fma: [count(2.0, LLVM_SKX); 2],
-    wide: Wide::BySku,
-    wide_source: "InstLatx64 SkylakeX (2 units: T 0.5), CascadeLakeSP (1 unit: T 1.0)",
+    wide: (Wide::BySku, "InstLatx64 SkylakeX (2 units: T 0.5), CascadeLakeSP (1 unit: T 1.0)"),
     maddubs_512: [
         count(0.5, "both multiplies on port 0, InstLatx64 CascadeLakeSP"),
         count(2.0 / 3.0, "LLVM X86SchedSkylakeServer.td: three instructions on ports 0 and 5"),
     ],
-    sets: OF_SKYLAKE_SP,
-    sets_source: "skylake-avx512",
+    sets: (OF_SKYLAKE_SP, "skylake-avx512"),
     ..SKYLAKE
 };
-const CASCADE_LAKE: Uarch =
-    Uarch { name: "Cascade Lake", sets: OF_CASCADE_LAKE, sets_source: "cascadelake", ..SKYLAKE_SP };
-const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", sets: OF_COOPER_LAKE, sets_source: "cooperlake", ..SKYLAKE_SP };
+const CASCADE_LAKE: Uarch = Uarch { name: "Cascade Lake", sets: (OF_CASCADE_LAKE, "cascadelake"), ..SKYLAKE_SP };
+const COOPER_LAKE: Uarch = Uarch { name: "Cooper Lake", sets: (OF_COOPER_LAKE, "cooperlake"), ..SKYLAKE_SP };
 
 const ICE_LAKE_SP: Uarch = Uarch {
     name: "Ice Lake-SP",
     pairs: count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1"),
     maddubs: count(1.0, "LLVM X86SchedIceLake.td: vector multiply on ports 0 and 1, add on port 5"),
     fma: [count(2.0, ICX); 2],
-    wide: Wide::Units(2.0),
-    wide_source: "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids",
+    wide: (Wide::Units(2.0), "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids"),
     maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
     ports: Some(&ports::ICE_LAKE),
-    sets: OF_CASCADE_LAKE,
-    sets_source: "icelake-server",
+    sets: (OF_CASCADE_LAKE, "icelake-server"),
     ..SKYLAKE_SP
 };
 const ICE_LAKE_CLIENT: Uarch = Uarch {
     name: "Ice Lake",
-    wide: Wide::Units(1.0),
-    wide_source: "InstLatx64 TigerLake, RocketLake",
+    wide: (Wide::Units(1.0), "InstLatx64 TigerLake, RocketLake"),
     fma: [count(2.0, "InstLatx64 TigerLake, RocketLake"); 2],
-    sets_source: "icelake-client",
+    sets: (OF_CASCADE_LAKE, "icelake-client"),
     ..ICE_LAKE_SP
 };
-const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", sets_source: "tigerlake", ..ICE_LAKE_CLIENT };
-const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets_source: "rocketlake", ..ICE_LAKE_CLIENT };
+const TIGER_LAKE: Uarch = Uarch { name: "Tiger Lake", sets: (OF_CASCADE_LAKE, "tigerlake"), ..ICE_LAKE_CLIENT };
+const ROCKET_LAKE: Uarch = Uarch { name: "Rocket Lake", sets: (OF_CASCADE_LAKE, "rocketlake"), ..ICE_LAKE_CLIENT };
 
 const GOLDEN_COVE: Uarch = Uarch {
     fma: [count(2.0, RPL_BIG); 2],
     pairs: count(1.5, "LLVM X86SchedAlderlakeP.td: multiply on ports 0 and 1, add on ports 1 and 5"),
-    wide: Wide::Units(1.0),
-    wide_source: "InstLatx64 AlderLake BC_AVX512",
+    wide: (Wide::Units(1.0), "InstLatx64 AlderLake BC_AVX512"),
     bf16_per_unit: count(0.5, "InstLatx64 AlderLake BC_AVX512"),
     vnni_256: count(2.0, RPL_BIG),
     maddubs: count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5"),
     imul: count(1.0, LLVM_ADLP),
     ports: Some(&ports::GOLDEN_COVE),
-    sets: OF_ALDER_LAKE,
-    sets_source: "alderlake",
+    sets: (OF_ALDER_LAKE, "alderlake"),
     ..named("Golden Cove")
 };
-const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", sets_source: "raptorlake", ..GOLDEN_COVE };
+const RAPTOR_COVE: Uarch = Uarch { name: "Raptor Cove", sets: (OF_ALDER_LAKE, "raptorlake"), ..GOLDEN_COVE };
 const REDWOOD_COVE: Uarch = Uarch {
     name: "Redwood Cove",
     fma: [count(2.0, "as Granite Rapids, the same core"); 2],
@@ -195,27 +180,26 @@ const REDWOOD_COVE: Uarch = Uarch {
     maddubs: None,
     imul: None,
     ports: Some(&ports::REDWOOD_COVE),
-    sets_source: "meteorlake",
+    sets: (OF_ALDER_LAKE, "meteorlake"),
     ..GOLDEN_COVE
 };
 const SAPPHIRE_RAPIDS: Uarch = Uarch {
     name: "Sapphire Rapids",
     fma: [count(2.0, SPR); 2],
-    wide: Wide::Units(2.0),
-    wide_source: SPR,
+    wide: (Wide::Units(2.0), SPR),
     bf16_per_unit: count(0.25, SPR),
     amx: [count(1.0 / 16.0, SPR), count(1.0 / 16.0, SPR), None],
     ports: Some(&ports::SAPPHIRE_RAPIDS),
-    sets: OF_SAPPHIRE_RAPIDS,
-    sets_source: "sapphirerapids",
+    sets: (OF_SAPPHIRE_RAPIDS, "sapphirerapids"),
     ..GOLDEN_COVE
 };
-const EMERALD_RAPIDS: Uarch = Uarch { name: "Emerald Rapids", sets_source: "emeraldrapids", ..SAPPHIRE_RAPIDS };
+const EMERALD_RAPIDS: Uarch =
+    Uarch { name: "Emerald Rapids", sets: (OF_SAPPHIRE_RAPIDS, "emeraldrapids"), ..SAPPHIRE_RAPIDS };
 const GNR: &str = "cpufp README: as Sapphire Rapids with AMX-FP16";
 const GRANITE_RAPIDS: Uarch = Uarch {
     name: "Granite Rapids",
     fma: [count(2.0, GNR); 2],
-    wide_source: "clpeak: 2 x 512-bit FMA; else as Sapphire Rapids",
+    wide: (Wide::Units(2.0), "clpeak: 2 x 512-bit FMA; else as Sapphire Rapids"),
     bf16_per_unit: None,
     pairs: None,
     vnni_256: None,
@@ -223,7 +207,7 @@ const GRANITE_RAPIDS: Uarch = Uarch {
     imul: None,
     amx: [count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR), count(1.0 / 16.0, GNR)],
     ports: Some(&ports::GRANITE_RAPIDS),
-    sets_source: "graniterapids",
+    sets: (OF_SAPPHIRE_RAPIDS, "graniterapids"),
     ..SAPPHIRE_RAPIDS
 };
 
@@ -231,34 +215,30 @@ const GRACEMONT: Uarch = Uarch {
     fma: [count(2.0, RPL_LITTLE), count(1.0, RPL_LITTLE)],
     vnni_256: count(0.5, RPL_LITTLE),
     ports: Some(&ports::GRACEMONT),
-    sets: OF_ALDER_LAKE,
-    sets_source: "gracemont",
+    sets: (OF_ALDER_LAKE, "gracemont"),
     ..named("Gracemont")
 };
 const CRESTMONT: Uarch = Uarch {
     fma: [count(2.0, MTL_LITTLE), count(1.0, MTL_LITTLE)],
     vnni_256: count(1.0, MTL_LITTLE),
     ports: Some(&ports::CRESTMONT),
-    sets: OF_ALDER_LAKE,
-    sets_source: "meteorlake",
+    sets: (OF_ALDER_LAKE, "meteorlake"),
     ..named("Crestmont")
 };
 /// The same core with more instructions, in Sierra Forest and Grand Ridge.
-const SERVER_CRESTMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "sierraforest", ..CRESTMONT };
+const SERVER_CRESTMONT: Uarch = Uarch { sets: (OF_SIERRA_FOREST, "sierraforest"), ..CRESTMONT };
 const LION_COVE: Uarch = Uarch {
     fma: [count(2.0, ARL_BIG); 2],
     vnni_256: count(2.0, ARL_BIG),
     ports: Some(&ports::LION_COVE),
-    sets: OF_SIERRA_FOREST,
-    sets_source: "arrowlake",
+    sets: (OF_SIERRA_FOREST, "arrowlake"),
     ..named("Lion Cove")
 };
 const SKYMONT: Uarch = Uarch {
     fma: [count(4.0, ARL_LITTLE), count(2.0, ARL_LITTLE)],
     vnni_256: count(2.0, ARL_LITTLE),
     ports: Some(&ports::SKYMONT),
-    sets: OF_SIERRA_FOREST,
-    sets_source: "arrowlake",
+    sets: (OF_SIERRA_FOREST, "arrowlake"),
     ..named("Skymont")
 };
 
@@ -270,8 +250,7 @@ const ZEN1: Uarch = Uarch {
     pairs: count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3"),
     imul: count(1.0, LLVM_ZN2),
     ports: Some(&ports::ZEN1),
-    sets: OF_HASWELL,
-    sets_source: "znver1",
+    sets: (OF_HASWELL, "znver1"),
     ..named("Zen")
 };
 const ZEN1_PLUS: Uarch = Uarch { name: "Zen+", ..ZEN1 };
@@ -280,7 +259,7 @@ const ZEN2: Uarch = Uarch {
     fma: [count(2.0, "InstLatx64 Rome; likwid #743"); 2],
     maddubs: count(0.5, "LLVM X86ScheduleZnver2.td: vector multiply on pipe 0 alone"),
     ports: Some(&ports::ZEN2),
-    sets_source: "znver2",
+    sets: (OF_HASWELL, "znver2"),
     ..ZEN1
 };
 const ZEN3: Uarch = Uarch {
@@ -290,21 +269,19 @@ const ZEN3: Uarch = Uarch {
     maddubs: count(1.0, "LLVM X86ScheduleZnver3.td: vector multiply on 2 of 4 pipes, add on all"),
     imul: None,
     ports: Some(&ports::ZEN3),
-    sets_source: "znver3",
+    sets: (OF_HASWELL, "znver3"),
     ..ZEN2
 };
 const ZEN4: Uarch = Uarch {
     name: "Zen 4",
     fma: [count(2.0, "InstLatx64 Genoa; cpufp 8845HS"); 2],
     pairs: count(2.0, LLVM_ZN4),
-    wide: Wide::Units(1.0),
-    wide_source: "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS",
+    wide: (Wide::Units(1.0), "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS"),
     bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
     maddubs: count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all"),
     maddubs_512: [count(0.5, "LLVM X86ScheduleZnver4.td: two multiplies of two cycles on 2 pipes"), None],
     ports: Some(&ports::ZEN4),
-    sets: OF_COOPER_LAKE,
-    sets_source: "znver4",
+    sets: (OF_COOPER_LAKE, "znver4"),
     ..ZEN3
 };
 const ZEN4C: Uarch = Uarch { name: "Zen 4c", ..ZEN4 };
@@ -312,62 +289,56 @@ const ZEN5_CORE: Uarch = Uarch {
     name: "Zen 5",
     fma: [count(2.0, ZEN5); 2],
     pairs: count(2.0, "likwid #743, #747: 2 multiply and 2 add pipes"),
-    wide: Wide::ByDatapath,
-    wide_source: ZEN5,
+    wide: (Wide::ByDatapath, ZEN5),
     bf16_per_unit: count(1.0, ZEN5),
     vnni_256: count(2.0, "InstLatx64 GraniteRidge, 256-bit dump"),
     maddubs: None,
     maddubs_512: [None; 2],
     ports: Some(&ports::ZEN5),
-    sets: OF_ZEN5,
-    sets_source: "znver5",
+    sets: (OF_ZEN5, "znver5"),
     ..ZEN4
 };
 const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };
-
-enum Cores {
-    Alike(&'static Uarch),
-    /// Fast, small, small outside the main cluster.
-    Hybrid(&'static Uarch, &'static Uarch, Option<&'static Uarch>),
-}
 
 /// Models and steppings with their cores.
 struct Models {
     numbers: &'static [RangeInclusive<u32>],
     steppings: RangeInclusive<u32>,
-    cores: Cores,
+    /// All cores, or the fast ones of a hybrid.
+    cores: &'static Uarch,
+    small: Option<&'static Uarch>,
+    /// Small ones outside the main cluster.
+    low: Option<&'static Uarch>,
 }
 
-const ANY_STEPPING: RangeInclusive<u32> = 0..=15;
-
-const fn models(models: &'static [RangeInclusive<u32>], uarch: &'static Uarch) -> Models {
-    Models { numbers: models, steppings: ANY_STEPPING, cores: Cores::Alike(uarch) }
+const fn models(numbers: &'static [RangeInclusive<u32>], cores: &'static Uarch) -> Models {
+    Models { numbers, steppings: 0..=15, cores, small: None, low: None }
 }
 
 const fn hybrid(
-    models: &'static [RangeInclusive<u32>],
-    fast: &'static Uarch,
+    numbers: &'static [RangeInclusive<u32>],
+    cores: &'static Uarch,
     small: &'static Uarch,
     low: Option<&'static Uarch>,
 ) -> Models {
-    Models { numbers: models, steppings: ANY_STEPPING, cores: Cores::Hybrid(fast, small, low) }
+    Models { numbers, steppings: 0..=15, cores, small: Some(small), low }
 }
 
-const fn skylake_sp(steppings: RangeInclusive<u32>, uarch: &'static Uarch) -> Models {
-    Models { numbers: &[0x55..=0x55], steppings, cores: Cores::Alike(uarch) }
+const fn skylake_sp(steppings: RangeInclusive<u32>, cores: &'static Uarch) -> Models {
+    Models { numbers: &[0x55..=0x55], steppings, cores, small: None, low: None }
 }
 
-const NEHALEM: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "nehalem", ..named("Nehalem") };
-const WESTMERE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "westmere", ..named("Westmere") };
-const SANDY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "sandybridge", ..named("Sandy Bridge") };
-const IVY_BRIDGE: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "ivybridge", ..named("Ivy Bridge") };
-const KNIGHTS_LANDING: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knl", ..named("Knights Landing") };
-const KNIGHTS_MILL: Uarch = Uarch { sets: OF_KNIGHTS, sets_source: "knm", ..named("Knights Mill") };
-const COUGAR_COVE: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "pantherlake", ..named("Cougar Cove") };
-const DARKMONT: Uarch = Uarch { sets: OF_SIERRA_FOREST, sets_source: "clearwaterforest", ..named("Darkmont") };
-const GOLDMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont", ..named("Goldmont") };
-const GOLDMONT_PLUS: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "goldmont-plus", ..named("Goldmont Plus") };
-const TREMONT: Uarch = Uarch { sets: OF_NEHALEM, sets_source: "tremont", ..named("Tremont") };
+const NEHALEM: Uarch = Uarch { sets: (OF_NEHALEM, "nehalem"), ..named("Nehalem") };
+const WESTMERE: Uarch = Uarch { sets: (OF_NEHALEM, "westmere"), ..named("Westmere") };
+const SANDY_BRIDGE: Uarch = Uarch { sets: (OF_NEHALEM, "sandybridge"), ..named("Sandy Bridge") };
+const IVY_BRIDGE: Uarch = Uarch { sets: (OF_NEHALEM, "ivybridge"), ..named("Ivy Bridge") };
+const KNIGHTS_LANDING: Uarch = Uarch { sets: (OF_KNIGHTS, "knl"), ..named("Knights Landing") };
+const KNIGHTS_MILL: Uarch = Uarch { sets: (OF_KNIGHTS, "knm"), ..named("Knights Mill") };
+const COUGAR_COVE: Uarch = Uarch { sets: (OF_SIERRA_FOREST, "pantherlake"), ..named("Cougar Cove") };
+const DARKMONT: Uarch = Uarch { sets: (OF_SIERRA_FOREST, "clearwaterforest"), ..named("Darkmont") };
+const GOLDMONT: Uarch = Uarch { sets: (OF_NEHALEM, "goldmont"), ..named("Goldmont") };
+const GOLDMONT_PLUS: Uarch = Uarch { sets: (OF_NEHALEM, "goldmont-plus"), ..named("Goldmont Plus") };
+const TREMONT: Uarch = Uarch { sets: (OF_NEHALEM, "tremont"), ..named("Tremont") };
 const ZEN_6: Uarch = named("Zen 6");
 
 /// Intel family 6 (Linux `arch/x86/include/asm/intel-family.h`).
@@ -448,12 +419,12 @@ pub(crate) fn look_up(core: Identity<'_>) -> Option<&'static Uarch> {
     let fits = |line: &&Models| {
         line.numbers.iter().any(|numbers| numbers.contains(&core.model)) && line.steppings.contains(&core.stepping)
     };
-    let uarch: &'static Uarch = match (&lines.iter().find(fits)?.cores, core.kind) {
-        (Cores::Alike(uarch), _) => uarch,
-        (Cores::Hybrid(fast, _, _), CoreKind::Performance) => fast,
-        (Cores::Hybrid(_, small, _), CoreKind::Efficiency) => small,
-        (Cores::Hybrid(_, _, low), CoreKind::LowPowerEfficiency) => (*low)?,
-        (Cores::Hybrid(..), CoreKind::Uniform) => return None,
+    let line = lines.iter().find(fits)?;
+    let uarch: &'static Uarch = match (line.small, core.kind) {
+        (None, _) | (Some(_), CoreKind::Performance) => line.cores,
+        (small, CoreKind::Efficiency) => small?,
+        (_, CoreKind::LowPowerEfficiency) => line.low?,
+        (_, CoreKind::Uniform) => return None,
     };
     Some(match (uarch.name, core.kind) {
         ("Zen 4", CoreKind::Efficiency) => &ZEN4C,
@@ -468,11 +439,7 @@ pub(crate) mod tests {
 
     pub(crate) fn every_core() -> Vec<&'static Uarch> {
         let lines = [INTEL_6, AMD_17, AMD_19, AMD_1A].into_iter().flatten();
-        let cores = lines.flat_map(|line| match &line.cores {
-            Cores::Alike(uarch) => vec![*uarch],
-            Cores::Hybrid(fast, small, low) => [Some(*fast), Some(*small), *low].into_iter().flatten().collect(),
-        });
-        cores.collect()
+        lines.flat_map(|line| [Some(line.cores), line.small, line.low]).flatten().collect()
     }
 
     fn name(vendor: &str, family: u32, model: u32, stepping: u32, kind: CoreKind) -> Option<&'static str> {

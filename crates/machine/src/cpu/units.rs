@@ -22,7 +22,7 @@ pub(crate) struct Units {
 
 impl Units {
     pub(crate) fn of_part(uarch: &Uarch, part: &Part) -> Self {
-        match uarch.wide {
+        match uarch.wide.0 {
             Wide::No => Self::default(),
             Wide::Units(units) => Self::known(units, "in all parts"),
             Wide::BySku => Self::by_name(&part.brand),

@@ -313,28 +313,24 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_is_followed_to_the_disk_under_its_file() {
+    fn a_loop_device_is_followed_to_the_disk_under_its_file_and_has_its_own_settings() {
         let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n";
         let fixture = mounted("loop", mounts);
         assert_eq!(chain(&fixture, "/mnt/x"), [step(0, "loop0", "loop"), step(1, "sda", "disk")]);
-        let found = storage(&fixture.root(), Path::new("/mnt")).chain;
-        let common: Vec<&str> = common_way(&found).map(|device| device.name.as_str()).collect();
-        assert_eq!(common, ["loop0"], "the page cache is below");
-        let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
-        assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
-    }
-
-    #[test]
-    fn a_loop_device_has_its_file_and_direct_io() {
-        let mounts = "1 0 8:0 / / rw - ext4 /dev/sda rw\n2 1 7:0 / /mnt rw - xfs /dev/loop0 rw\n";
-        let top = |fixture: &Fixture| storage(&fixture.root(), Path::new("/mnt")).chain.swap_remove(0);
-        let unsaid = mounted("loop-unsaid", mounts);
-        let device = top(&unsaid);
-        assert_eq!((device.backing_file.as_deref(), device.direct), (Some("/images/one.img"), None));
+        let top = |fixture: &Fixture| {
+            let found = storage(&fixture.root(), Path::new("/mnt")).chain;
+            let common: Vec<&StorageDevice> = common_way(&found).collect();
+            let [top] = common.as_slice() else { panic!("the page cache is below: {common:?}") };
+            (top.backing_file.clone(), top.direct)
+        };
+        let file = || Some("/images/one.img".to_owned());
+        assert_eq!(top(&fixture), (file(), None));
         for (text, direct) in [("0\n", false), ("1\n", true)] {
             let fixture = mounted("loop-dio", mounts).file("sys/class/block/loop0/loop/dio", text);
-            assert_eq!(top(&fixture).direct, Some(direct));
+            assert_eq!(top(&fixture), (file(), Some(direct)));
         }
+        let mounts = "1 0 7:0 / / rw - xfs /dev/loop0 rw\n";
+        assert_eq!(chain(&mounted("snake", mounts), "/"), [step(0, "loop0", "loop")]);
     }
 
     #[test]
@@ -398,17 +394,10 @@ mod tests {
     #[test]
     fn queue_settings_are_read() {
         let fixture = Fixture::new("queue").file("sys/block/nvme0n1/size", "8\n").file("sys/block/sda/size", "8\n");
-        let set = [
-            ("fua", "1"),
-            ("io_poll", "0"),
-            ("nomerges", "2"),
-            ("rq_affinity", "1"),
-            ("wbt_lat_usec", "75000"),
-            ("iostats", "0"),
-        ];
+        let set = "fua 1,io_poll 0,nomerges 2,rq_affinity 1,wbt_lat_usec 75000,iostats 0";
+        let set = set.split(',').filter_map(|setting| setting.split_once(' '));
         let of = |name: &str| format!("sys/block/nvme0n1/{name}");
-        let fixture =
-            set.iter().fold(fixture, |fixture, (file, text)| fixture.file(&of(&format!("queue/{file}")), text));
+        let fixture = set.fold(fixture, |fixture, (file, text)| fixture.file(&of(&format!("queue/{file}")), text));
         let fixture = fixture.file(&of("device/firmware_rev"), "4B2QJXD7  \n").file(&of("mq/0/cpu_list"), "0");
         let fixture = fixture.file(&of("mq/1/cpu_list"), "1").file("sys/block/sda/queue/nomerges", "7");
         let [nvme, plain] = &disks(&fixture.root(), false)[..] else { panic!("two disks") };
@@ -424,11 +413,7 @@ mod tests {
             counted: Some(false),
         };
         assert_eq!(nvme.queue, expected);
-        assert_eq!(
-            (&plain.queue, &plain.firmware),
-            (&DiskQueue::default(), &None),
-            "a value without a name is unknown"
-        );
+        assert_eq!((&plain.queue, &plain.firmware), (&DiskQueue::default(), &None), "a value without a name");
     }
 
     #[test]
@@ -448,14 +433,11 @@ mod tests {
             .file("sys/block/vda/size", "8\n")
             .file("sys/block/vda/mq/0/cpu_list", "0");
         let depths = |fixture: &Fixture| {
-            let found = disks(&fixture.root(), false);
-            found.into_iter().map(|disk| (disk.name, disk.queue.device_requests)).collect::<Vec<_>>()
+            disks(&fixture.root(), false).iter().map(|disk| disk.queue.device_requests).collect::<Vec<_>>()
         };
-        let expected = |nvme| [("nvme0n1", nvme), ("sda", Some(32)), ("sdb", None), ("vda", None)];
-        let named = |expected: [(&str, Option<u32>); 4]| expected.map(|(name, depth)| (name.to_owned(), depth));
-        assert_eq!(depths(&fixture), named(expected(None)), "what the controller does not say");
+        assert_eq!(depths(&fixture), [None, Some(32), None, None], "what the controller does not say");
         let fixture = fixture.file(&format!("{controller}/sqsize"), "1023\n");
-        assert_eq!(depths(&fixture), named(expected(Some(2046))), "two queues");
+        assert_eq!(depths(&fixture), [Some(2046), Some(32), None, None], "two queues");
     }
 
     #[test]

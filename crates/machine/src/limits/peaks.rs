@@ -232,7 +232,7 @@ fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &
     peaks
 }
 
-fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskParams {
+pub(crate) fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskParams {
     DiskParams {
         pattern,
         op,
@@ -252,29 +252,30 @@ fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskPar
 
 /// A TCP stream and a ping-pong to an unknown peer, so that no interface is known.
 fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
-    let mut peaks = Vec::new();
-    for (mode, block, direction, unit) in
-        [(NetMode::Stream, 128 << 10, Some(Direction::Up), "B/s"), (NetMode::Pingpong, 1, None, "s")]
-    {
-        let params = NetParams {
-            protocol: Protocol::Tcp,
-            mode,
-            block,
-            direction,
-            threads: 1,
-            path: String::new(),
-            zero_copy: None,
-            segmentation: None,
-            loss_goal_per_million: None,
-            wait: None,
-        };
+    let stream = net_row(Protocol::Tcp, NetMode::Stream, 128 << 10, Some(Direction::Up));
+    let of = |(params, unit): (NetParams, &'static str)| {
         let what = without_threads(&net_id(&params));
         let near = NetEnd { machine, interface: None };
         let path = NetPath { near, far: None, is_version_6: None, two_copy_bytes_per_second: None };
         let found = net_peaks(&path, declared, &params);
-        peaks.extend(found.into_iter().map(|peak| info("net", what.clone(), 1, unit, peak)));
+        found.into_iter().map(move |peak| info("net", what.clone(), 1, unit, peak))
+    };
+    [(stream, "B/s"), (net_row(Protocol::Tcp, NetMode::Pingpong, 1, None), "s")].into_iter().flat_map(of).collect()
+}
+
+pub(crate) const fn net_row(protocol: Protocol, mode: NetMode, block: u64, direction: Option<Direction>) -> NetParams {
+    NetParams {
+        protocol,
+        mode,
+        block,
+        direction,
+        threads: 1,
+        path: String::new(),
+        zero_copy: None,
+        segmentation: None,
+        loss_goal_per_million: None,
+        wait: None,
     }
-    peaks
 }
 
 fn without_threads(id: &str) -> String {

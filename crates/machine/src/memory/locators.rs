@@ -38,28 +38,21 @@ const fn named(pattern: &'static str, field: Field) -> Style {
 
 /// Specific styles first, slots before banks. From published tables, `dmidecode` outputs, `PerfSpect`'s `dimm.go`.
 const STYLES: &[Style] = &[
-    // Supermicro.
     named("P{S}-DIMM{Ca}{D}", Field::Locator),
-    // Gigabyte.
     named("DIMM_P{S}_{Ca}{D}", Field::Locator),
-    // Inspur.
     named("CPU{S}_C{C}D{D}", Field::Locator),
-    // Intel's reference boards and derivatives.
     named("CPU{S}_MC{N}_DIMM_{Ca}{D}", Field::Locator),
     named("CPU{S}_DIMM_{Ca}{D}", Field::Locator),
     named("CPU{S}_DIMM_{Ca}", Field::Locator),
     named("CPU{S} CH{C}/D{D}", Field::Locator),
-    // Quanta.
     named("CPU{S}_{Ca}{D}", Field::Locator),
-    // Amazon EC2, bare metal since 2021; before, each socket has its own letters.
+    // Amazon EC2 has the first since 2021; before, each socket has its own letters.
     named("CPU{S} Channel{C} DIMM{D}", Field::Locator),
     named("DIMM_{Ca}{D}", Field::WithBank("NODE {S}")),
-    // Intel's clients.
     named("Controller{N}-Channel{Ca}-DIMM{D}", Field::Locator),
     named("Controller{N}-Channel{Ca}", Field::Locator),
     named("Channel{Ca}-DIMM{D}", Field::Locator),
     named("Channel-{Ca}-DIMM-{D}", Field::Locator),
-    // Huawei.
     named("DIMM{S1}{C1}{D1}", Field::Locator),
     // Dell and HPE number the slots of each socket.
     Style { pattern: "{Sa}{D}", field: Field::Locator, numbering: Numbering::FirstSlotsFirst, maker: "Dell" },
@@ -74,7 +67,6 @@ const STYLES: &[Style] = &[
     named("P{S} CHANNEL {Ca}", Field::Bank),
     named("CHANNEL {Ca} DIMM{D}", Field::Bank),
     named("CHANNEL {Ca}", Field::Bank),
-    // Desktop boards.
     named("DIMM_{Ca}{D}", Field::Locator),
 ];
 

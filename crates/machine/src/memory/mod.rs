@@ -38,22 +38,15 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bo
     if bare_metal {
         modules::discover(root, cpu, platform, &mut memory, ledger);
     } else {
-        hidden(cpu, ledger);
+        let why = match cpu.hypervisor_bit {
+            None => "it is unknown whether a hypervisor invents the firmware tables",
+            Some(_) => "a hypervisor hides the modules",
+        };
+        for fact in ["memory.channels", "memory.mts"] {
+            ledger.missing(fact, why, "no memory peak; `--declare memory.channels=… memory.mts=…` gives one");
+        }
     }
     memory
-}
-
-/// Modules are unknown under a hypervisor, or if its presence is unknown.
-fn hidden(cpu: &Cpu, ledger: &mut Ledger) {
-    let why = if cpu.hypervisor_bit.is_none() {
-        "it is unknown whether a hypervisor invents the firmware tables"
-    } else {
-        "a hypervisor hides the modules"
-    };
-    let consequence = "no memory peak; `--declare memory.channels=… memory.mts=…` gives one";
-    for fact in ["memory.channels", "memory.mts"] {
-        ledger.missing(fact, why, consequence);
-    }
 }
 
 fn balancing(root: &Sysroot) -> Found<bool> {
@@ -67,12 +60,12 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
     let node = |name: &String| {
         let number = name.strip_prefix("node")?.parse().ok()?;
         let file = |file: &str| root.text(&format!("{NODES}/{name}/{file}"));
-        let info = file("meminfo");
+        let (info, distances) = (file("meminfo"), file("distance").unwrap_or_default());
         Some(NumaNode {
             node: number,
             cpus: file("cpulist").map(|list| parse_list(&list)).unwrap_or_default(),
             total_bytes: info.and_then(|info| kilobytes(&info, &format!("Node {number} MemTotal"))),
-            distances: file("distance").into_iter().flat_map(|text| distances(&text)).collect(),
+            distances: distances.split_whitespace().filter_map(|distance| distance.parse().ok()).collect(),
             rated: rated(root, &format!("{NODES}/{name}")).filter(|_| bare_metal),
         })
     };
@@ -101,10 +94,6 @@ fn rated(root: &Sysroot, node: &str) -> Option<NodeRating> {
     (rated != NodeRating::default()).then_some(rated)
 }
 
-fn distances(text: &str) -> Vec<u32> {
-    text.split_whitespace().filter_map(|distance| distance.parse().ok()).collect()
-}
-
 /// `MemTotal:  24684096 kB` in bytes.
 pub(crate) fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(':'))?;
@@ -127,13 +116,10 @@ fn huge_pages(root: &Sysroot, ledger: &mut Ledger) -> HugePages {
     if !pools.is_empty() {
         ledger.source("memory.huge_pages.pools", label(POOLS));
     }
+    let why = "no /sys/kernel/mm/transparent_hugepage";
+    let consequence = "only a measurement shows whether large buffers get huge pages";
     HugePages {
-        transparent: ledger.need(
-            "memory.huge_pages.transparent",
-            choice("enabled"),
-            "no /sys/kernel/mm/transparent_hugepage",
-            "only a measurement shows whether large buffers get huge pages",
-        ),
+        transparent: ledger.need("memory.huge_pages.transparent", choice("enabled"), why, consequence),
         defrag: ledger.take("memory.huge_pages.defrag", choice("defrag")),
         pools,
     }

@@ -16,14 +16,11 @@ pub struct ProcessIo {
 
 /// A disk's counts since it appeared (kernel documentation, `block/stat.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "finished requests and their bytes, as named")]
 pub struct DeviceIo {
-    /// Reads finished.
     pub reads: u64,
-    /// Bytes read, B.
     pub read_bytes: u64,
-    /// Writes finished.
     pub writes: u64,
-    /// Bytes written, B.
     pub write_bytes: u64,
 }
 

@@ -10,7 +10,7 @@ use model::machine::{Cpu, Os, Virtualization};
 
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
-use crate::sysroot::{Sysroot, label};
+use crate::sysroot::{Cpuid, Sysroot, label};
 
 pub(crate) const STATUS: &str = "proc/self/status";
 
@@ -28,7 +28,7 @@ pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
 pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
     let cpuid = root.cpuid();
     if let Some(leaves) = cpuid.dump.first().filter(|leaves| leaves.under_hypervisor()) {
-        ledger.source("virtualization", format!("leaves 1, 0x40000000 in {}", cpuid.label));
+        ledger.source("virtualization", format!("leaves 1, 0x40000000 in {}", Cpuid::LABEL));
         let signature = leaves.hypervisor();
         let hypervisor = signature.as_deref().and_then(common_name).map(str::to_owned);
         return Some(Virtualization { hypervisor, signature });

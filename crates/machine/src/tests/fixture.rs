@@ -1,11 +1,25 @@
-//! A machine in a temporary folder, for unit tests.
+//! A machine in a temporary folder, and devices behind a directory, for unit tests.
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+use model::machine::{Storage, StorageDevice};
+
 use crate::sysroot::Sysroot;
+
+/// Devices by depth, name and kind, each listed before those it is built on.
+pub(crate) fn behind(chain: &[(u32, &str, &str)]) -> Storage {
+    let device = |(depth, name, kind): &(u32, &str, &str)| StorageDevice {
+        name: (*name).into(),
+        depth: *depth,
+        kind: (*kind).into(),
+        disk: Some(name.trim_end_matches("p1").into()),
+        ..StorageDevice::default()
+    };
+    Storage { chain: chain.iter().map(device).collect(), ..Storage::default() }
+}
 
 pub(crate) struct Fixture {
     folder: PathBuf,

@@ -384,29 +384,34 @@ mod tests {
     use super::*;
     use crate::benchmark::linpack::{LinpackEngine, LinpackOp};
 
-    #[test]
-    fn ids_follow_the_contract() {
-        let params = CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512, threads: 2 };
-        assert_eq!(cpu_id(&params), "cpu/fma/fp64/avx512/t2");
+    fn cpu() -> CpuParams {
+        CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512, threads: 2 }
+    }
+
+    fn read<P: serde::de::DeserializeOwned>(text: &str) -> P {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn disk() -> DiskParams {
+        read(
+            r#"{"pattern": "random", "op": "read", "block": 4096, "size": 1073741824, "depth": 32, "engine": "io_uring",
+                "direct": true, "sync": "none", "cache": "bypassed", "layout": "shared", "threads": 1, "path": "/tmp"}"#,
+        )
+    }
+
+    fn net() -> NetParams {
+        read(
+            r#"{"protocol": "tcp", "mode": "stream", "block": 131072, "direction": "up", "threads": 2,
+                "path": "loopback", "zero_copy": false}"#,
+        )
     }
 
     #[test]
     fn a_memory_id_shows_only_what_was_chosen() {
-        let params = MemoryParams {
-            pattern: MemoryPattern::Sequential,
-            op: MemoryOp::CopyNt,
-            block: None,
-            working_set: 1 << 30,
-            pages: Pages::Huge2M,
-            isa: Isa::Avx2,
-            chains: None,
-            group: None,
-            background: None,
-            placement: None,
-            threads: 1,
-            level: None,
-            nodes: None,
-        };
+        let params: MemoryParams = read(
+            r#"{"pattern": "sequential", "op": "copy_nt", "working_set": 1073741824, "pages": "2MiB", "isa": "avx2",
+                "threads": 1}"#,
+        );
         assert_eq!(memory_id(&params, MemoryChoices::default()), "memory/sequential-copy_nt/t1");
         let all = MemoryChoices { working_set: true, pages: true, isa: true };
         assert_eq!(memory_id(&params, all), "memory/sequential-copy_nt/1GiB/2MiB/avx2/t1");
@@ -425,55 +430,16 @@ mod tests {
         assert_eq!(id, "memory/chase-load/2MiB/g256KiB/with-read-p400/t2/n0-1");
     }
 
-    fn disk() -> DiskParams {
-        DiskParams {
-            pattern: DiskPattern::Random,
-            op: DiskOp::Read,
-            block: 4096,
-            size: 1 << 30,
-            depth: 32,
-            load_percent: None,
-            engine: DiskEngine::IoUring,
-            direct: true,
-            sync: DiskSync::None,
-            cache: DiskCache::Bypassed,
-            layout: DiskLayout::Shared,
-            threads: 1,
-            path: "/tmp".into(),
-        }
-    }
-
-    fn net() -> NetParams {
-        NetParams {
-            protocol: Protocol::Tcp,
-            mode: NetMode::Stream,
-            block: 128 << 10,
-            direction: Some(Direction::Up),
-            threads: 2,
-            path: "loopback".into(),
-            zero_copy: Some(false),
-            segmentation: None,
-            loss_goal_per_million: None,
-            wait: None,
-        }
-    }
-
     #[test]
-    fn ids_of_disk_and_network_show_what_the_plan_varies() {
+    fn ids_of_other_areas_show_what_the_plan_varies() {
+        assert_eq!(cpu_id(&cpu()), "cpu/fma/fp64/avx512/t2");
         assert_eq!(disk_id(&disk(), DiskChoices::default()), "disk/random-read/4KiB/d32/t1");
-        let all = DiskChoices { size: true, engine: true, steady: false };
-        assert_eq!(disk_id(&disk(), all), "disk/random-read/4KiB/1GiB/d32/io_uring/t1");
-        let other = DiskParams {
-            load_percent: Some(50),
-            sync: DiskSync::Dsync,
-            cache: DiskCache::Warm,
-            layout: DiskLayout::PerThread,
-            ..disk()
-        };
+        let all = DiskChoices { size: true, engine: true, steady: true };
+        assert_eq!(disk_id(&disk(), all), "disk/random-read/4KiB/1GiB/d32/steady/io_uring/t1");
+        let (sync, cache, layout) = (DiskSync::Dsync, DiskCache::Warm, DiskLayout::PerThread);
+        let other = DiskParams { load_percent: Some(50), sync, cache, layout, ..disk() };
         let id = disk_id(&other, DiskChoices::default());
         assert_eq!(id, "disk/random-read/4KiB/d32/load50/dsync/warm/per_thread/t1");
-        let steady = DiskChoices { steady: true, ..DiskChoices::default() };
-        assert_eq!(disk_id(&disk(), steady), "disk/random-read/4KiB/d32/steady/t1");
         assert_eq!(net_id(&net()), "net/tcp-stream/128KiB/t2");
     }
 
@@ -498,23 +464,12 @@ mod tests {
             element: Element::Fp64,
             isa: None,
         };
-        let all = [
-            Params::Linpack(linpack),
-            Params::Cpu(CpuParams { op: CpuOp::Fma, element: Element::Fp64, isa: Isa::Avx512, threads: 2 }),
-            Params::Disk(disk()),
-            Params::Net(net()),
-        ];
-        for params in all {
-            let text = serde_json::to_string(&params).unwrap();
-            assert_eq!(serde_json::from_str::<Params>(&text).unwrap(), params, "{text}");
+        for params in [linpack.into(), cpu().into(), disk().into(), net().into()] {
+            let text = serde_json::to_string::<Params>(&params).unwrap();
+            assert_eq!(read::<Params>(&text), params, "{text}");
         }
-    }
-
-    #[test]
-    fn unknown_areas_keep_their_params() {
-        let text = r#"{"protocol":"carrier-pigeon","mode":"stream","threads":4}"#;
-        let params: Params = serde_json::from_str(text).unwrap();
-        assert_eq!(params.threads(), 4);
-        assert_eq!(serde_json::to_string(&params).unwrap(), text);
+        let unknown = r#"{"protocol":"carrier-pigeon","mode":"stream","threads":4}"#;
+        let params: Params = read(unknown);
+        assert_eq!((params.threads(), serde_json::to_string(&params).unwrap().as_str()), (4, unknown));
     }
 }

@@ -113,36 +113,25 @@ pub struct UnitScale {
     step: Step,
 }
 
+#[expect(missing_docs, reason = "a unit is documented by its name")]
 impl UnitScale {
-    /// Bytes per second in kB/s.
     pub const KILOBYTES_PER_SECOND: Self = Self { step: at(1e3, "kB/s") };
-    /// Bytes per second in MB/s.
     pub const MEGABYTES_PER_SECOND: Self = Self { step: at(1e6, "MB/s") };
-    /// Requests per second.
     pub const REQUESTS_PER_SECOND: Self = Self { step: at(1.0, "requests/s") };
-    /// Bytes per second in GB/s.
     pub const GIGABYTES_PER_SECOND: Self = Self { step: at(1e9, "GB/s") };
-    /// Bits per second in Mbit/s.
     pub const MEGABITS_PER_SECOND: Self = Self { step: at(1e6, "Mbit/s") };
-    /// Bytes in MB.
     pub const MEGABYTES: Self = Self { step: at(1e6, "MB") };
-    /// Bytes in KiB.
     pub const KIBIBYTES: Self = Self { step: SIZE[1] };
-    /// Bytes in MiB.
     pub const MEBIBYTES: Self = Self { step: SIZE[2] };
-    /// Bytes in GiB.
     pub const GIBIBYTES: Self = Self { step: SIZE[3] };
-    /// Hertz in MHz.
     pub const MEGAHERTZ: Self = Self { step: at(1e6, "MHz") };
-    /// Hertz in GHz.
     pub const GIGAHERTZ: Self = Self { step: at(1e9, "GHz") };
-    /// Seconds in ns.
     pub const NANOSECONDS: Self = Self { step: at(1e-9, "ns") };
-    /// Seconds in us.
     pub const MICROSECONDS: Self = Self { step: at(1e-6, "us") };
-    /// Seconds in ms.
     pub const MILLISECONDS: Self = Self { step: at(1e-3, "ms") };
+}
 
+impl UnitScale {
     /// The scale in which `value` has one to three digits before the point, as far as prefixes go.
     pub fn of(value: f64, notation: impl Into<Notation>) -> Self {
         let steps = notation.into().steps();
@@ -222,32 +211,31 @@ mod tests {
 
     #[test]
     fn a_prefix_is_taken_by_the_printed_form() {
-        assert_eq!(quantity(999.94e9, Unit::FlopPerSecond), "999.9 GFLOP/s");
-        assert_eq!(quantity(999.96e9, Unit::FlopPerSecond), "1.000 TFLOP/s");
-        assert_eq!(quantity(999.96e-9, Unit::Second), "1.000 us");
-        assert_eq!(quantity(241.1e9, Unit::FlopPerSecond), "241.1 GFLOP/s");
-        assert_eq!(quantity(0.0, Unit::Second), "0 s");
-        assert_eq!(quantity(1234.0, Unit::One), "1234");
-        assert_eq!(quantity(72.0, Unit::Second), "72.00 s");
-        assert_eq!(quantity(14_800.0, Unit::PerSecond), "14.80 k/s");
-        assert_eq!(quantity(4.05e9, Notation::of(Area::Net, Unit::BytePerSecond)), "32.40 Gb/s");
-        assert_eq!(quantity(4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond)), "4.050 GB/s");
-        assert_eq!(quantity(0.0, Notation::Bits), "0 b/s");
-        assert_eq!(quantity(31_500.0, Notation::of(Area::Net, Unit::OpPerSecond)), "31.50 k/s");
+        for (value, notation, text) in [
+            (999.94e9, Unit::FlopPerSecond.into(), "999.9 GFLOP/s"),
+            (999.96e9, Unit::FlopPerSecond.into(), "1.000 TFLOP/s"),
+            (999.96e-9, Unit::Second.into(), "1.000 us"),
+            (0.0, Unit::Second.into(), "0 s"),
+            (1234.0, Unit::One.into(), "1234"),
+            (72.0, Unit::Second.into(), "72.00 s"),
+            (14_800.0, Unit::PerSecond.into(), "14.80 k/s"),
+            (4.05e9, Notation::of(Area::Net, Unit::BytePerSecond), "32.40 Gb/s"),
+            (4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond), "4.050 GB/s"),
+            (0.0, Notation::Bits, "0 b/s"),
+            (31_500.0, Notation::of(Area::Net, Unit::OpPerSecond), "31.50 k/s"),
+        ] {
+            assert_eq!(quantity(value, notation), text);
+        }
     }
 
     #[test]
     fn a_column_shares_a_prefix_where_it_reads_well() {
-        let scale = UnitScale::common(&[966e9, 1.932e12], Unit::OpPerSecond).unwrap();
-        assert_eq!(
-            (scale.digits(966e9), scale.digits(1.932e12), scale.unit()),
-            ("966.0".into(), "1932".into(), "GOP/s")
-        );
-        let scale = UnitScale::common(&[966e9, 61.8e12], Unit::OpPerSecond).unwrap();
-        assert_eq!(
-            (scale.digits(966e9), scale.digits(61.8e12), scale.unit()),
-            ("0.966".into(), "61.80".into(), "TOP/s")
-        );
+        for (values, digits, unit) in
+            [([966e9, 1.932e12], ["966.0", "1932"], "GOP/s"), ([966e9, 61.8e12], ["0.966", "61.80"], "TOP/s")]
+        {
+            let scale = UnitScale::common(&values, Unit::OpPerSecond).unwrap();
+            assert_eq!((values.map(|value| scale.digits(value)), scale.unit()), (digits.map(str::to_owned), unit));
+        }
         assert_eq!(UnitScale::common(&[1e9, 1e14], Unit::OpPerSecond), None);
         assert_eq!(UnitScale::common(&[], Unit::OpPerSecond), None);
     }

@@ -198,18 +198,21 @@ fn sum(level: &str, members: &[Ceiling], share: f64) -> Ceiling {
 #[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
-    use model::machine::{DiskLink, StorageDevice};
+    use model::machine::DiskLink;
 
     use super::*;
+    use crate::fixture::behind;
     use crate::limits::disk::drive::DECLARED;
+    use Asked::{OneByOne, Sheet};
+    use Direction::{Read, Write};
 
-    const EVO: &str = "Samsung SSD 870 EVO 1TB";
     const PLUS: &str = "Samsung SSD 970 EVO Plus 1TB";
-    const ULTRASTAR: &str = "HUS724040ALS640";
     const CONSTELLATION: &str = "ST4000NM0023";
+    const TERABYTE: u64 = 1_000_204_886_016;
+    const FOUR_TERABYTES: u64 = 4_000_787_030_016;
 
     fn request(way: Direction, block: u64, in_flight: u64) -> Request {
-        let op = if way == Direction::Read { DiskOp::Read } else { DiskOp::Write };
+        let op = if way == Read { DiskOp::Read } else { DiskOp::Write };
         Request { way, random: true, direct: true, op, sync: DiskSync::None, block, size: 1 << 30, in_flight }
     }
 
@@ -229,24 +232,16 @@ mod tests {
     }
 
     fn solid(name: &str) -> Disk {
-        drive(name, EVO, 1_000_204_886_016)
+        drive(name, "Samsung SSD 870 EVO 1TB", TERABYTE)
     }
 
     fn turning(name: &str) -> Disk {
-        drive(name, ULTRASTAR, 4_000_787_030_016)
+        drive(name, "HUS724040ALS640", FOUR_TERABYTES)
     }
 
     fn ceiling(disks: &[Disk], chain: &[(u32, &str, &str)], request: Request, asked: Asked) -> Option<Ceiling> {
-        let device = |(depth, name, kind): &(u32, &str, &str)| StorageDevice {
-            name: (*name).into(),
-            depth: *depth,
-            kind: (*kind).into(),
-            disk: Some((*name).into()),
-            ..StorageDevice::default()
-        };
-        let storage = Storage { chain: chain.iter().map(device).collect(), ..Storage::default() };
         let machine = Machine { disks: disks.to_vec(), ..Machine::default() };
-        Layers { machine: &machine, storage: &storage, request, asked }.all()
+        Layers { machine: &machine, storage: &behind(chain), request, asked }.all()
     }
 
     fn of_one(disk: &Disk, request: Request, asked: Asked) -> Option<Ceiling> {
@@ -260,109 +255,86 @@ mod tests {
     #[test]
     fn a_sheets_requests_bind_small_blocks_and_its_bytes_large_ones() {
         let disk = solid("sda");
-        let small = of_one(&disk, request(Direction::Read, 4096, 32), Asked::Sheet).unwrap();
+        let small = of_one(&disk, request(Read, 4096, 32), Sheet).unwrap();
         assert_eq!((small.value, small.formula.as_str()), (98_000.0, "98000 requests/s"));
         assert_eq!(small.about, "data sheet of Samsung SSD 870 EVO 1TB");
         assert!(small.inputs[0].source.ends_with("at depth 32"), "{:?}", small.inputs);
-        assert_eq!(
-            value(&disk, request(Direction::Read, 512, 32), Asked::Sheet),
-            Some(98_000.0),
-            "no more of smaller ones"
-        );
-        let large = of_one(&disk, request(Direction::Read, 65_536, 32), Asked::Sheet).unwrap();
+        assert_eq!(value(&disk, request(Read, 512, 32), Sheet), Some(98_000.0), "no more of smaller ones");
+        let large = of_one(&disk, request(Read, 65_536, 32), Sheet).unwrap();
         assert_eq!((large.value, large.formula.as_str()), (560e6 / 65_536.0, "560 MB/s / 64KiB"));
-        assert_eq!(value(&disk, request(Direction::Write, 4096, 32), Asked::Sheet), Some(88_000.0));
-        assert_eq!(value(&disk, in_order(Direction::Write), Asked::Sheet), Some(530e6));
+        assert_eq!(value(&disk, request(Write, 4096, 32), Sheet), Some(88_000.0));
+        assert_eq!(value(&disk, in_order(Write), Sheet), Some(530e6));
     }
 
     #[test]
-    fn values_that_drives_exceed_are_no_limit() {
+    fn values_that_drives_exceed_or_that_are_unchecked_are_no_limit() {
         let filled_over_and_over = drive("nvme0n1", "INTEL SSDPE2KX020T7", 2_000_398_934_016);
-        let write = of_one(&filled_over_and_over, request(Direction::Write, 4096, 32), Asked::Sheet).unwrap();
+        let write = of_one(&filled_over_and_over, request(Write, 4096, 32), Sheet).unwrap();
         assert_eq!(write.formula, "1.05 GB/s / 4KiB", "not the 38000 of the sheet");
-        assert_eq!(value(&filled_over_and_over, request(Direction::Read, 4096, 32), Asked::Sheet), Some(490_000.0));
-        let plus = drive("nvme0n1", PLUS, 1_000_204_886_016);
-        assert_eq!(value(&plus, request(Direction::Read, 4096, 1), Asked::OneByOne), Some(19_000.0));
-        assert_eq!(value(&plus, request(Direction::Read, 4096, 2), Asked::OneByOne), None);
-        assert_eq!(value(&plus, request(Direction::Write, 4096, 1), Asked::OneByOne), None);
+        assert_eq!(value(&filled_over_and_over, request(Read, 4096, 32), Sheet), Some(490_000.0));
+        let plus = drive("nvme0n1", PLUS, TERABYTE);
+        assert_eq!(value(&plus, request(Read, 4096, 1), OneByOne), Some(19_000.0));
+        assert_eq!(value(&plus, request(Read, 4096, 2), OneByOne), None);
+        assert_eq!(value(&plus, request(Write, 4096, 1), OneByOne), None);
+        let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", FOUR_TERABYTES);
+        for asked in [Sheet, OneByOne] {
+            assert_eq!(value(&unchecked, in_order(Read), asked), None);
+            assert_eq!(value(&unchecked, request(Read, 4096, 1), asked), None, "nor how fast it turns");
+        }
+        let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
+        let ceiling = of_one(&turns, request(Read, 1 << 20, 1), OneByOne).unwrap();
+        assert_eq!(ceiling.formula, "1 / (5.556 ms half a rotation)", "by the drive, without the table's rate");
+        let declared = Asked::DeclaredHeads(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
+        let ceiling = of_one(&turns, request(Read, 1 << 20, 1), declared).unwrap();
+        assert!(!ceiling.formula.contains("1MiB") && ceiling.formula.contains("9 ms seek"), "{}", ceiling.formula);
     }
 
     #[test]
     fn a_drive_of_no_sheet_or_of_a_hypervisor_has_none() {
-        let unknown = drive("sda", "A drive", 1_000_204_886_016);
-        assert_eq!(value(&unknown, in_order(Direction::Read), Asked::Sheet), None);
         let made_up = Disk { is_virtual: Some(true), ..solid("sda") };
-        assert_eq!(value(&made_up, in_order(Direction::Read), Asked::Sheet), None);
         let passed_through = Disk { is_virtual: None, ..solid("sda") };
-        assert_eq!(value(&passed_through, in_order(Direction::Read), Asked::Sheet), Some(560e6));
+        let disks = [drive("sda", "A drive", TERABYTE), made_up, passed_through];
+        assert_eq!(disks.map(|disk| value(&disk, in_order(Read), Sheet)), [None, None, Some(560e6)]);
     }
 
     #[test]
     fn heads_and_rotation_bind_one_request_at_a_time() {
         let disk = turning("sda");
-        let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
-        let ceiling = of_one(&disk, whole, Asked::OneByOne).unwrap();
+        let whole = Request { size: FOUR_TERABYTES, ..request(Read, 4096, 1) };
+        let ceiling = of_one(&disk, whole, OneByOne).unwrap();
         // 8.2 ms + 60 s / 7200 / 2
         assert!((ceiling.value - 1.0 / (0.0082 + 1.0 / 240.0)).abs() < 1e-9, "{}", ceiling.value);
         assert_eq!(ceiling.formula, "1 / (8.2 ms seek x 1.00 + 4.167 ms half a rotation)");
         assert_eq!(ceiling.about, "one at a time, over the whole disk 81 requests/s");
-        let short = of_one(&disk, Request { size: 40_007_870_300, ..whole }, Asked::OneByOne).unwrap();
-        assert!(short.value > 230.0 && short.value < 240.0, "a short way for the heads: {}", short.value);
-        assert!(short.formula.contains("seek x 0.01"), "{}", short.formula);
-        assert!(short.about.contains("over the whole disk 81"), "{}", short.about);
-        assert_eq!(value(&disk, request(Direction::Read, 4096, 32), Asked::OneByOne), None, "the drive orders them");
-        assert_eq!(value(&disk, request(Direction::Read, 4096, 32), Asked::Sheet), None);
+        let short = of_one(&disk, Request { size: 40_007_870_300, ..whole }, OneByOne).unwrap();
+        assert!((230.0..240.0).contains(&short.value), "a short way for the heads: {}", short.value);
+        assert!(short.formula.contains("seek x 0.01") && short.about.contains("over the whole disk 81"), "{short:?}");
+        assert_eq!(value(&disk, request(Read, 4096, 32), OneByOne), None, "the drive orders them");
+        assert_eq!(value(&disk, request(Read, 4096, 32), Sheet), None);
     }
 
     #[test]
     fn a_disk_of_no_sheet_still_turns() {
-        let disk = Disk { rotations_per_minute: Some(5400), ..drive("sda", "A drive", 4_000_787_030_016) };
-        let ceiling = of_one(&disk, request(Direction::Read, 4096, 1), Asked::OneByOne).unwrap();
+        let disk = Disk { rotations_per_minute: Some(5400), ..drive("sda", "A drive", FOUR_TERABYTES) };
+        let ceiling = of_one(&disk, request(Read, 4096, 1), OneByOne).unwrap();
         assert_eq!(ceiling.formula, "1 / (5.556 ms half a rotation)");
         assert!(ceiling.inputs[0].source.contains("the drive itself"));
         let controller = Disk { transport: None, ..disk.clone() };
-        assert_eq!(
-            value(&controller, request(Direction::Read, 4096, 1), Asked::OneByOne),
-            None,
-            "an array in hardware"
-        );
-        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
-        let ceiling = of_one(&listed, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
+        assert_eq!(value(&controller, request(Read, 4096, 1), OneByOne), None, "an array in hardware");
+        let listed = drive("sda", CONSTELLATION, FOUR_TERABYTES);
+        let ceiling = of_one(&listed, request(Read, 1 << 20, 1), OneByOne).unwrap();
         assert_eq!(ceiling.formula, "1 / (4.167 ms half a rotation + 5.992 ms for 1MiB)");
-        assert_eq!(value(&listed, in_order(Direction::Read), Asked::Sheet), Some(175e6));
-        assert_eq!(
-            value(&listed, Request { op: DiskOp::Reread, ..in_order(Direction::Read) }, Asked::Sheet),
-            None,
-            "its memory"
-        );
-    }
-
-    #[test]
-    fn unchecked_values_are_no_limit() {
-        let unchecked = drive("sda", "WDC WD40EFRX-68N32N0", 4_000_787_030_016);
-        for asked in [Asked::Sheet, Asked::OneByOne] {
-            assert_eq!(value(&unchecked, in_order(Direction::Read), asked), None);
-            assert_eq!(value(&unchecked, request(Direction::Read, 4096, 1), asked), None, "nor how fast it turns");
-        }
-        let turns = Disk { rotations_per_minute: Some(5400), ..unchecked };
-        let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), Asked::OneByOne).unwrap();
-        assert_eq!(
-            ceiling.formula, "1 / (5.556 ms half a rotation)",
-            "reported by the drive, without the table's rate"
-        );
-        let declared = Asked::DeclaredHeads(Heads { rotations_per_minute: None, seek_seconds: Some(9e-3) });
-        let ceiling = of_one(&turns, request(Direction::Read, 1 << 20, 1), declared).unwrap();
-        assert!(!ceiling.formula.contains("1MiB") && ceiling.formula.contains("9 ms seek"), "{}", ceiling.formula);
-        let solid = drive("nvme0n1", "SAMSUNG MZQL23T8HCLS-00A07", 3_840_755_982_336);
-        assert_eq!(value(&solid, request(Direction::Read, 4096, 32), Asked::Sheet), None);
+        assert_eq!(value(&listed, in_order(Read), Sheet), Some(175e6));
+        let again = Request { op: DiskOp::Reread, ..in_order(Read) };
+        assert_eq!(value(&listed, again, Sheet), None, "its memory");
     }
 
     #[test]
     fn an_owner_says_how_fast_a_disk_turns_and_seeks() {
         let asked =
             |rotations_per_minute, seek_seconds| Asked::DeclaredHeads(Heads { rotations_per_minute, seek_seconds });
-        let whole = Request { size: 4_000_787_030_016, ..request(Direction::Read, 4096, 1) };
-        let silent = Disk { is_virtual: Some(true), ..drive("sda", "A drive", 4_000_787_030_016) };
+        let whole = Request { size: FOUR_TERABYTES, ..request(Read, 4096, 1) };
+        let silent = Disk { is_virtual: Some(true), ..drive("sda", "A drive", FOUR_TERABYTES) };
         let formula = |disk: &Disk, asked| of_one(disk, whole, asked).map(|ceiling| ceiling.formula);
         let all = "1 / (9 ms seek x 1.00 + 4.167 ms half a rotation)";
         assert_eq!(formula(&silent, asked(Some(7200.0), Some(9e-3))).as_deref(), Some(all));
@@ -382,21 +354,16 @@ mod tests {
     fn writes_wait_for_the_heads_only_where_they_must() {
         let rate = |cache: &str, sync: DiskSync| {
             let disk = Disk { write_cache: Some(cache.into()), ..turning("sda") };
-            value(&disk, Request { sync, ..request(Direction::Write, 4096, 1) }, Asked::OneByOne).is_some()
+            value(&disk, Request { sync, ..request(Write, 4096, 1) }, OneByOne).is_some()
         };
         assert!(rate("write through", DiskSync::None) && rate("write back", DiskSync::Dsync));
         assert!(!rate("write back", DiskSync::None));
-        let listed = drive("sda", CONSTELLATION, 4_000_787_030_016);
-        assert_eq!(
-            value(&listed, request(Direction::Write, 4096, 1), Asked::Sheet),
-            None,
-            "more than the sequential rate"
-        );
+        let listed = drive("sda", CONSTELLATION, FOUR_TERABYTES);
+        assert_eq!(value(&listed, request(Write, 4096, 1), Sheet), None, "more than the sequential rate");
     }
 
     fn array(level: &str, members: u32, chunk: u64) -> (Vec<Disk>, Vec<(u32, &'static str, &'static str)>) {
-        let names = ["sda", "sdb", "sdc", "sdd"];
-        let names = &names[..members as usize];
+        let names = &["sda", "sdb", "sdc", "sdd"][..members as usize];
         let mut disks: Vec<Disk> = names.iter().map(|name| solid(name)).collect();
         disks.push(Disk {
             name: "md0".into(),
@@ -409,37 +376,34 @@ mod tests {
         (disks, chain)
     }
 
-    fn of_array(level: &str, members: u32, request: Request) -> Option<Ceiling> {
+    fn of_array(level: &str, members: u32, request: Request) -> Ceiling {
         let (disks, chain) = array(level, members, 512 << 10);
-        ceiling(&disks, &chain, request, Asked::Sheet)
+        ceiling(&disks, &chain, request, Sheet).unwrap()
     }
 
     #[test]
     fn sheets_add_up_as_the_level_says() {
-        let rate = |level: &str, way| of_array(level, 4, in_order(way)).map(|ceiling| ceiling.value / 1e6);
-        assert_eq!((rate("raid0", Direction::Read), rate("raid0", Direction::Write)), (Some(2240.0), Some(2120.0)));
-        assert_eq!((rate("raid1", Direction::Read), rate("raid1", Direction::Write)), (Some(2240.0), Some(530.0)));
-        let five = of_array("raid5", 4, in_order(Direction::Write)).unwrap();
+        let rates = |level: &str| [Read, Write].map(|way| of_array(level, 4, in_order(way)).value / 1e6);
+        assert_eq!((rates("raid0"), rates("raid1")), ([2240.0, 2120.0], [2240.0, 530.0]));
+        let five = of_array("raid5", 4, in_order(Write));
         assert_eq!(five.formula, "4 x 530 MB/s x 0.750");
         assert_eq!(five.about, "raid5 over data sheet of Samsung SSD 870 EVO 1TB");
     }
 
     #[test]
     fn small_writes_pay_for_their_parity() {
-        let rate =
-            |level: &str, members, block| of_array(level, members, request(Direction::Write, block, 32)).unwrap();
-        // Two writes of 88,000/s and two reads of 98,000/s for each, spread over four drives.
+        let rate = |level: &str, members, block| of_array(level, members, request(Write, block, 32));
+        // Writes of 88,000/s and reads of 98,000/s for each, spread over the drives; of three the third is read.
+        for (level, members, writes, reads) in [("raid5", 4, 2.0, 2.0), ("raid5", 3, 2.0, 1.0), ("raid6", 4, 3.0, 1.0)]
+        {
+            let found = rate(level, members, 4096);
+            assert!((found.value - f64::from(members) / (writes / 88e3 + reads / 98e3)).abs() < 1e-6, "{found:?}");
+            assert!(found.inputs.iter().any(|input| input.name.starts_with("reads of drives") && input.value == reads));
+        }
         let five = rate("raid5", 4, 4096);
-        assert!((five.value - 4.0 / (2.0 / 88e3 + 2.0 / 98e3)).abs() < 1e-6, "{}", five.value);
         assert_eq!(five.formula, "4 x 1 / (2 / (88000 requests/s) + 2 / (98000 requests/s))");
-        // Of three drives the third is read, rather than two.
-        let three = rate("raid5", 3, 4096);
-        assert!((three.value - 3.0 / (2.0 / 88e3 + 1.0 / 98e3)).abs() < 1e-6, "{}", three.value);
-        let six = rate("raid6", 4, 4096);
-        assert!((six.value - 4.0 / (3.0 / 88e3 + 1.0 / 98e3)).abs() < 1e-6, "{}", six.value);
         let large = rate("raid5", 4, 1 << 20);
         assert!(!large.formula.contains("560"), "nothing is known to be read: {}", large.formula);
-        assert!(five.inputs.iter().any(|input| input.name.starts_with("reads of drives") && input.value == 2.0));
     }
 
     #[test]
@@ -448,11 +412,11 @@ mod tests {
         for disk in &mut disks[..2] {
             *disk = turning(&disk.name);
         }
-        let one = request(Direction::Read, 4096, 1);
-        let alone = value(&turning("sda"), Request { size: one.size / 2, ..one }, Asked::OneByOne);
-        assert_eq!(ceiling(&disks, &chain, one, Asked::OneByOne).map(|ceiling| ceiling.value), alone);
+        let one = request(Read, 4096, 1);
+        let alone = value(&turning("sda"), Request { size: one.size / 2, ..one }, OneByOne);
+        assert_eq!(ceiling(&disks, &chain, one, OneByOne).map(|ceiling| ceiling.value), alone);
         let across = Request { block: 128 << 10, ..one };
-        assert_eq!(ceiling(&disks, &chain, across, Asked::OneByOne), None, "one request on both");
+        assert_eq!(ceiling(&disks, &chain, across, OneByOne), None, "one request on both");
     }
 
     #[test]
@@ -462,10 +426,10 @@ mod tests {
             let link = DiskLink { bytes_per_second: 1_200_000_000, kind: "sas".into(), ..DiskLink::default() };
             Disk { link: Some(link), ..disk }
         });
-        let of = |asked| ceiling(&disks, &chain, in_order(Direction::Read), asked).unwrap();
+        let of = |asked| ceiling(&disks, &chain, in_order(Read), asked).unwrap();
         assert_eq!((of(Asked::Link).value, of(Asked::Link).both_ways), (2.4e9, true));
-        assert_eq!(of(Asked::Sheet).value, 560e6);
+        assert_eq!(of(Sheet).value, 560e6);
         let unknown = [(0, "dm-0", "mapper"), (1, "sda", "disk"), (1, "sdb", "disk")];
-        assert_eq!(ceiling(&disks, &unknown, in_order(Direction::Read), Asked::Sheet), None);
+        assert_eq!(ceiling(&disks, &unknown, in_order(Read), Sheet), None);
     }
 }

@@ -112,9 +112,10 @@ fn carried(link: &SharedLink, times: f64) -> Ceiling {
 #[expect(clippy::float_cmp, reason = "values that are exact or rounded the same way")]
 mod tests {
     use model::io::{DiskOp, DiskSync};
-    use model::machine::{Disk, DiskLink, Machine, Storage, StorageDevice};
+    use model::machine::{Disk, DiskLink, Machine};
 
     use super::*;
+    use crate::fixture::behind;
     use crate::limits::disk::request::Request;
 
     fn request(way: Direction, random: bool) -> Request {
@@ -153,20 +154,13 @@ mod tests {
     }
 
     fn ceiling(machine: &Machine, chain: &[(u32, &str)], request: Request, asked: Asked) -> Option<Ceiling> {
-        let device = |(depth, name): &(u32, &str)| StorageDevice {
-            name: (*name).into(),
-            depth: *depth,
-            kind: match name.get(..2) {
-                Some("md") => "raid",
-                Some("dm") => "multipath",
-                _ => "disk",
-            }
-            .into(),
-            disk: Some((*name).into()),
-            ..StorageDevice::default()
+        let kind = |name: &str| match &name[..2] {
+            "md" => "raid",
+            "dm" => "multipath",
+            _ => "disk",
         };
-        let storage = Storage { chain: chain.iter().map(device).collect(), ..Storage::default() };
-        Layers { machine, storage: &storage, request, asked }.all()
+        let chain: Vec<_> = chain.iter().map(|(depth, name)| (*depth, *name, kind(name))).collect();
+        Layers { machine, storage: &behind(&chain), request, asked }.all()
     }
 
     const FOUR: [(u32, &str); 5] = [(0, "md0"), (1, "sda"), (1, "sdb"), (1, "sdc"), (1, "sdd")];
@@ -174,12 +168,11 @@ mod tests {
     /// Sequential reads, sequential writes and random writes of four drives as one array.
     fn rates(level: &str, links: &[(&str, u64, &[&str])]) -> (f64, f64, f64) {
         let machine = machine(&[("md0", level, 4)], links);
-        let rate = |request| ceiling(&machine, &FOUR, request, Asked::Link).unwrap().value.round();
-        (
-            rate(request(Direction::Read, false)),
-            rate(request(Direction::Write, false)),
-            rate(request(Direction::Write, true)),
-        )
+        let rate = |way, random| {
+            let ceiling = ceiling(&machine, &FOUR, request(way, random), Asked::Link);
+            ceiling.unwrap().value.round()
+        };
+        (rate(Direction::Read, false), rate(Direction::Write, false), rate(Direction::Write, true))
     }
 
     const ALL: &[&str] = &["sda", "sdb", "sdc", "sdd"];
@@ -226,17 +219,9 @@ mod tests {
     #[test]
     fn copies_and_parity_of_arrays_below_pass_a_link_too() {
         let all: &[&str] = &["sda", "sdb", "sdc", "sdd", "sde", "sdf"];
-        let chain: [(u32, &str); 9] = [
-            (0, "md2"),
-            (1, "md0"),
-            (2, "sda"),
-            (2, "sdb"),
-            (2, "sdc"),
-            (1, "md1"),
-            (2, "sdd"),
-            (2, "sde"),
-            (2, "sdf"),
-        ];
+        let members = |array, names: [&'static str; 3]| [(1, array), (2, names[0]), (2, names[1]), (2, names[2])];
+        let both = [members("md0", ["sda", "sdb", "sdc"]), members("md1", ["sdd", "sde", "sdf"])];
+        let chain = [&[(0, "md2")][..], both.as_flattened()].concat();
         let of = |level: &str, way| {
             let machine = machine(&[("md0", level, 3), ("md1", level, 3), ("md2", "raid0", 2)], &[("up", 900, all)]);
             ceiling(&machine, &chain, request(way, false), Asked::Link).unwrap()

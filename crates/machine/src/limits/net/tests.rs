@@ -5,19 +5,7 @@ use model::io::Protocol;
 use model::machine::{DiskLink, InfinibandPort};
 
 fn row(protocol: Protocol, mode: NetMode, block: u64, path: &str) -> NetParams {
-    let direction = Some(Direction::Up);
-    NetParams {
-        protocol,
-        mode,
-        block,
-        direction,
-        threads: 1,
-        path: path.into(),
-        zero_copy: None,
-        segmentation: None,
-        loss_goal_per_million: None,
-        wait: None,
-    }
+    NetParams { path: path.into(), ..crate::limits::peaks::net_row(protocol, mode, block, Some(Direction::Up)) }
 }
 
 fn stream(path: &str) -> NetParams {
