@@ -88,7 +88,6 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
     }
 }
 
-/// Facts that follow from the processor family.
 fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
     if machine.cpu.isa.contains(&Isa::Sse2) {
         machine.memory.page_bytes = Some(4096);

@@ -6,12 +6,10 @@ use model::machine::Unknown;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// Source by dotted fact name.
     pub(crate) sources: BTreeMap<String, String>,
     pub(crate) unknown: Vec<Unknown>,
 }
 
-/// A value with its source.
 pub(crate) type Found<T> = Option<(T, String)>;
 
 impl Ledger {
@@ -19,7 +17,6 @@ impl Ledger {
         self.sources.insert(fact.to_owned(), source.into());
     }
 
-    /// Copies the source of a fact to other facts.
     pub(crate) fn same(&mut self, fact: &str, others: &[&str]) {
         if let Some(source) = self.sources.get(fact).cloned() {
             for other in others {

@@ -9,9 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::cpu::dump::Dump;
 
-/// Dump of CPUID leaves inside a capture.
 const CPUID_FILE: &str = "cpuid.txt";
-/// Value of XCR0 inside a capture.
 const XCR0_FILE: &str = "xcr0.txt";
 
 /// The root that discovery reads.
@@ -73,20 +71,21 @@ impl Sysroot {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The content of a file.
     pub(crate) fn bytes(&self, relative: &str) -> Option<Vec<u8>> {
         let Some(record) = &self.record else { return self.load(relative) };
         record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()
     }
 
-    /// A file that holds one number.
     pub(crate) fn number<N: std::str::FromStr>(&self, relative: &str) -> Option<N> {
         self.text(relative)?.trim().parse().ok()
     }
 
     /// The sorted names in a folder; empty if it cannot be read.
     pub(crate) fn names(&self, relative: &str) -> Vec<String> {
-        let names = self.scan(relative);
+        let entries = self.inside(relative).and_then(|path| std::fs::read_dir(path).ok());
+        let entries = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_by_key(|name| by_number(name));
         if let Some(record) = &self.record
             && !names.is_empty()
         {
@@ -105,7 +104,6 @@ impl Sysroot {
         Some(target)
     }
 
-    /// The last part of a link's target.
     pub(crate) fn link_name(&self, relative: &str) -> Option<String> {
         self.link(relative)?.file_name()?.to_str().map(str::to_owned)
     }
@@ -126,7 +124,6 @@ impl Sysroot {
         Some(parts.join("/"))
     }
 
-    /// CPUID leaves, read once.
     pub(crate) fn cpuid(&self) -> &Cpuid {
         self.cpuid.get_or_init(|| {
             if self.host {
@@ -134,7 +131,9 @@ impl Sysroot {
                 return Cpuid { dump, xcr0: sys::cpuid::xcr0() };
             }
             let dump = self.text(CPUID_FILE).map(|text| Dump::parse(&text)).unwrap_or_default();
-            let xcr0 = self.text(XCR0_FILE).and_then(|text| hexadecimal(&text));
+            let xcr0 = self
+                .text(XCR0_FILE)
+                .and_then(|text| u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok());
             Cpuid { dump, xcr0 }
         })
     }
@@ -185,14 +184,6 @@ impl Sysroot {
         Some(bytes)
     }
 
-    fn scan(&self, relative: &str) -> Vec<String> {
-        let entries = self.inside(relative).and_then(|path| std::fs::read_dir(path).ok());
-        let mut names: Vec<String> =
-            entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_by_key(|name| by_number(name));
-        names
-    }
-
     /// The real path, if it is inside the root.
     fn inside(&self, relative: &str) -> Option<PathBuf> {
         let relative = Path::new(relative);
@@ -217,10 +208,6 @@ fn by_number(name: &str) -> (String, u64, String) {
     let word = name.chars().take_while(|c| !c.is_ascii_digit()).collect();
     let digits: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     (word, digits.parse().unwrap_or(0), name.to_owned())
-}
-
-fn hexadecimal(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 
 fn create_parent(path: &Path) -> io::Result<()> {

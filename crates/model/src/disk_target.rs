@@ -53,13 +53,10 @@ pub struct IoLimit {
 
 /// The tightest limits on the devices that all requests to a directory pass through; `None` where there is no limit.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "named with their units")]
 pub struct IoLimits {
-    /// Reads, B/s.
     pub read_bytes_per_second: Option<IoLimit>,
-    /// Writes, B/s.
     pub write_bytes_per_second: Option<IoLimit>,
-    /// Reads, 1/s.
     pub reads_per_second: Option<IoLimit>,
-    /// Writes, 1/s.
     pub writes_per_second: Option<IoLimit>,
 }

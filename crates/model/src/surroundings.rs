@@ -66,10 +66,9 @@ impl DiskHeat {
 /// What was added between two moments; counts that went backwards are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(missing_docs, reason = "the counts of `Surroundings`")]
 pub struct Change {
-    /// Seconds in between.
     pub seconds: f64,
-    /// CPUs that were online at the end.
     pub cpus: u32,
     /// Share of all CPUs' time that others used: everything but ours.
     pub other_load: Option<f64>,
@@ -79,25 +78,17 @@ pub struct Change {
     pub steal: Option<f64>,
     /// Bytes moved to or from swap per second.
     pub swapped_bytes_per_second: Option<f64>,
-    /// Times too hot.
     pub thermal_events: Option<u64>,
-    /// Times at the power limit.
     pub power_events: Option<u64>,
     /// Bytes that the disk moved for others.
     pub other_disk_bytes: Option<u64>,
-    /// Bytes that the disk moved in all.
     pub disk_bytes: Option<u64>,
-    /// Bytes that the disk wrote in all.
     pub disk_written_bytes: Option<u64>,
-    /// Bytes that this program, with workers and tools that have ended, moved to or from devices.
     pub own_disk_bytes: u64,
-    /// Of these, bytes moved to devices.
     pub own_disk_written_bytes: u64,
-    /// How hot the disk was at the end.
     pub disk_heat: Option<DiskHeat>,
     /// The rate of the disk's link at the end over that at the beginning.
     pub disk_link_share: Option<f64>,
-    /// Bytes that the interface carried.
     pub net_bytes: Option<u64>,
 }
 

@@ -16,23 +16,19 @@ pub const CYCLE_COUNTER: &str = "counter";
 
 /// One process run of one benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "what is named as in the plan")]
 pub struct Task {
-    /// What to measure.
     pub experiment: Experiment,
-    /// The CPU of each thread.
     pub cpus: Vec<u32>,
     /// Number of this process run, counted from 1 over the run.
     pub launch: u32,
     /// Place in the interleaved order, counted from 1.
     pub block: u32,
-    /// The session, counted from 1.
     #[serde(default = "crate::words::one")]
     pub session: u32,
     /// Seed of data and permutations; differs between process runs.
     pub seed: u64,
-    /// Samples to take.
     pub samples: u32,
-    /// Length of one sample, in seconds.
     pub sample_seconds: f64,
     /// Work of all threads in each sample, whatever time it takes, instead of `sample_seconds`.
     pub exact_work: Option<f64>,
@@ -181,24 +177,21 @@ crate::words::words! {
 
 /// A sample of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in the document's metrics")]
 pub struct MetricSample {
-    /// The metric.
     pub name: MetricName,
-    /// Its unit.
     pub unit: Unit,
-    /// Its better direction.
     pub better: Better,
-    /// The sample.
     pub sample: Sample,
 }
 
 /// What a worker observed: sums over its threads, so that process runs can be added up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(missing_docs, reason = "as in the document's conditions")]
 pub struct Observations {
     /// Seconds of preparation, the longest of the threads.
     pub setup_seconds: f64,
-    /// Seconds of warm-up.
     pub warm_up_seconds: f64,
     /// Relative change of the rate when the warm-up ended, the most of the threads; `null` without a comparison.
     pub warm_up_change: Option<f64>,
@@ -244,17 +237,15 @@ pub struct Observations {
     pub waiting: bool,
     /// What is set on the machine and for the worker, as it was when it ended.
     pub settings: Settings,
-    /// Of a disk experiment.
     pub disk: Option<DiskConditions>,
-    /// Of a network experiment.
     pub net: Option<NetConditions>,
-    /// Of a LINPACK experiment.
     pub linpack: Option<LinpackConditions>,
 }
 
 /// What a worker says, one line each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the members say what their fields are")]
 pub enum Message {
     /// Prepared and warmed up; timing begins.
     Ready,
@@ -272,25 +263,15 @@ pub enum Message {
     Working,
     /// One repetition, with every metric of it.
     Sample {
-        /// The metrics.
         metrics: Vec<MetricSample>,
         /// Time of each operation: `HdrHistogram` of nanoseconds (V2 compressed, base64), a colon, the longest.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         histogram: Option<String>,
     },
     /// All samples taken and every result checked.
-    Done {
-        /// What else was seen.
-        observations: Box<Observations>,
-    },
+    Done { observations: Box<Observations> },
     /// Cannot be done here; not a defect (no memory for it, an instruction set that is missing).
-    Unavailable {
-        /// Why.
-        reason: String,
-    },
+    Unavailable { reason: String },
     /// Something went wrong.
-    Failed {
-        /// What.
-        reason: String,
-    },
+    Failed { reason: String },
 }

@@ -26,8 +26,6 @@ macro_rules! words {
         }
 
         impl $crate::words::Word for $type {
-            const ALL: &'static [Self] = Self::ALL;
-
             fn name(self) -> &'static str {
                 Self::name(self)
             }
@@ -64,10 +62,7 @@ pub(crate) fn id<const N: usize>(parts: [Option<String>; N]) -> String {
 }
 
 /// An enum made by the macro `words`.
-pub trait Word: Copy + Eq + 'static {
-    /// Every member, in the table's order.
-    const ALL: &'static [Self];
-
+pub trait Word: Copy + Eq + std::str::FromStr + 'static {
     /// The name in ids, documents and options.
     fn name(self) -> &'static str;
 }
@@ -107,8 +102,7 @@ impl<W: Word> From<W> for Named<W> {
 
 impl<W: Word> From<&str> for Named<W> {
     fn from(name: &str) -> Self {
-        let known = W::ALL.iter().find(|word| word.name() == name);
-        known.map_or_else(|| Self::Other(name.to_owned()), |word| Self::Known(*word))
+        name.parse().map_or_else(|_| Self::Other(name.to_owned()), Self::Known)
     }
 }
 

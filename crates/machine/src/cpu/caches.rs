@@ -18,7 +18,6 @@ pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, 
     (from_dump(&cpuid.dump, topology), format!("leaves 4, 0x8000001D in {}", Cpuid::LABEL))
 }
 
-/// The last-level group of each CPU.
 pub(crate) fn last_level_groups(caches: &[Cache]) -> BTreeMap<u32, u32> {
     let mut groups = BTreeMap::new();
     let mut best: BTreeMap<u32, u32> = BTreeMap::new();
@@ -77,7 +76,12 @@ fn from_dump(dump: &Dump, topology: &[LogicalCpu]) -> Vec<Cache> {
     for (cpu, leaves) in dump.cpus() {
         let Some(apic) = crate::cpu::topology::apic_number(leaves) else { continue };
         for registers in cache_leaves(leaves) {
-            let (level, kind) = (bits(registers.eax, 7, 5), kind(registers));
+            let kind = match bits(registers.eax, 4, 0) {
+                1 => "data",
+                2 => "instruction",
+                _ => "unified",
+            };
+            let level = bits(registers.eax, 7, 5);
             let share_bits = (bits(registers.eax, 25, 14) + 1).next_power_of_two().trailing_zeros();
             let cache =
                 caches.entry((level, kind.to_owned(), u64::from(apic) >> share_bits)).or_insert_with(|| Cache {
@@ -102,14 +106,6 @@ fn cache_leaves(leaves: &Leaves) -> Vec<Registers> {
     let present = |cache: Registers| bits(cache.eax, 4, 0) != 0;
     let intel: Vec<Registers> = leaves.each(4, present).collect();
     if intel.is_empty() { leaves.each(0x8000_001d, present).collect() } else { intel }
-}
-
-fn kind(cache: Registers) -> &'static str {
-    match bits(cache.eax, 4, 0) {
-        1 => "data",
-        2 => "instruction",
-        _ => "unified",
-    }
 }
 
 /// Ways x partitions x line x sets.

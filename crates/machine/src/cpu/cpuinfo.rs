@@ -12,7 +12,6 @@ pub(crate) struct CpuInfo {
 impl CpuInfo {
     pub(crate) const FILE: &'static str = "proc/cpuinfo";
 
-    /// Reads the file; empty if it is missing.
     pub(crate) fn read(root: &Sysroot) -> Self {
         root.text(Self::FILE).map(|text| Self::parse(&text)).unwrap_or_default()
     }

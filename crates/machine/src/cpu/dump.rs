@@ -11,7 +11,6 @@ pub struct Dump {
     cpus: BTreeMap<u32, Leaves>,
 }
 
-/// The leaves of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leaves {
     leaves: BTreeMap<(u32, u32), Registers>,
@@ -26,7 +25,6 @@ pub(crate) struct Registers {
 }
 
 impl Dump {
-    /// The leaves of this machine's CPUs.
     pub(crate) fn from_cpus(cpus: Vec<sys::cpuid::CpuLeaves>) -> Self {
         let leaves_of = |cpu: sys::cpuid::CpuLeaves| {
             let leaves = cpu.leaves.into_iter().map(|subleaf| {
@@ -58,7 +56,6 @@ impl Dump {
         self.cpus.is_empty()
     }
 
-    /// Every CPU with its leaves, ascending by number.
     pub(crate) fn cpus(&self) -> impl Iterator<Item = (u32, &Leaves)> {
         self.cpus.iter().map(|(cpu, leaves)| (*cpu, leaves))
     }
@@ -116,7 +113,6 @@ pub(crate) const fn bit(register: u32, bit: u32) -> bool {
 }
 
 impl Leaves {
-    /// One subleaf, if the CPU has it.
     pub(crate) fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
         self.leaves.get(&(leaf, subleaf)).copied()
     }
@@ -132,7 +128,6 @@ impl Leaves {
         subleaves.take_while(move |registers| present(*registers))
     }
 
-    /// The vendor's twelve letters.
     pub(crate) fn vendor(&self) -> Option<String> {
         let Registers { ebx, ecx, edx, .. } = self.get(0, 0)?;
         letters(&[ebx, edx, ecx])

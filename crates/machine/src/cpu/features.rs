@@ -8,7 +8,6 @@ use crate::cpu::dump::{Dump, Leaves, bit};
 
 /// Registers that the operating system must save for a feature.
 struct State {
-    /// Bits of XCR0.
     mask: u64,
     words: &'static str,
 }
@@ -131,7 +130,6 @@ fn enabled_states(leaves: &Leaves, xcr0: Option<u64>) -> (u64, &'static str) {
     }
 }
 
-/// The registers of an instruction set: those of its most demanding feature.
 fn state_of(set: Isa) -> &'static State {
     let needs = SETS.iter().filter(|(isa, _)| *isa == set).flat_map(|(_, needs)| needs.iter());
     let states = needs.filter_map(|need| FEATURES.iter().find(|feature| feature.name == *need));

@@ -7,27 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// `IMUL`, register to register.
     ScalarMultiply,
-    /// `ADD` and `SUB` of registers.
     ScalarAdd,
     Load,
-    /// `MULPS`, `MULSD` and so on.
     FloatMultiply,
-    /// `ADDPS`, `SUBSD` and so on.
     FloatAdd,
-    /// `VFMADD` of any precision.
     Fma,
-    /// `PMULLW`, `PMADDWD`, `PMADDUBSW`, `PMULUDQ`.
     Multiply,
     MultiplyDoubleword,
     MultiplyQuadword,
-    /// `VPDPBUSD`, `VPDPWSSD`.
     Dot,
-    /// `VPDPBSSD`.
     DotSigned,
     Add,
-    /// `PAND` and similar, `VPTERNLOG`, blends by a mask register.
     Logic,
     Shift,
     Shuffle,
@@ -72,7 +63,6 @@ struct ClassPorts {
     classes: &'static [Class],
     /// Micro-operations of one instruction, each one cycle on one of the ports.
     uops: u32,
-    /// Separated by blanks.
     ports: &'static str,
     /// The ports at 512 bits with one 512-bit unit and with two, for [`Path::Joined`].
     wide: Option<[&'static str; 2]>,
@@ -174,7 +164,6 @@ fn busiest<'p>(taken: &BTreeMap<BTreeSet<&'p str>, u32>) -> Option<(f64, u32, BT
     };
     let load = |ports: BTreeSet<&'p str>| {
         let uops: u32 = taken.iter().filter(|(may, _)| may.is_subset(&ports)).map(|(_, uops)| uops).sum();
-        #[expect(clippy::cast_precision_loss, reason = "a core has a dozen ports")]
         let cycles = f64::from(uops) / ports.len() as f64;
         (cycles, uops, ports)
     };

@@ -234,7 +234,6 @@ fn leaf_clock(root: &Sysroot, cpu: u32, register: impl Fn(crate::cpu::dump::Regi
     Some((f64::from(mhz) * 1e6, format!("leaf 0x16 in {}", Cpuid::LABEL)))
 }
 
-/// The nominal clock in names such as `… @ 2.50GHz`.
 fn brand_clock(brand: &str) -> Option<f64> {
     let clock = brand.rsplit_once('@')?.1.trim();
     let units = [("GHz", 1e9), ("MHz", 1e6)];
@@ -255,7 +254,6 @@ fn tsc(root: &Sysroot) -> Found<f64> {
     Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", Cpuid::LABEL)))
 }
 
-/// The facts that decide between one and two 512-bit units.
 fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
     let datapath = |leaves: &Leaves| Some(leaves.get(0x8000_001a, 0)?.eax);
     Part {

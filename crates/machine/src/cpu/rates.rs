@@ -74,7 +74,6 @@ fn by_units(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
     let listed = |units: f64| if units > 1.0 { two } else { one };
     let ops = |count: Count| count.per_cycle * step.operations;
     let candidates: Vec<f64> = units.candidates.iter().filter_map(|units| listed(*units).map(ops)).collect();
-    // Both candidates must be listed.
     let complete = candidates.len() == units.candidates.len();
     let known = units.value.and_then(listed);
     let source = known.or(two).or(one).filter(|_| complete && (known.is_some() || units.value.is_none()))?;

@@ -58,13 +58,11 @@ impl Step {
                 None => counted.push((mnemonic, 1)),
             }
         }
-        let words: Vec<String> = counted
-            .iter()
-            .map(|(mnemonic, count)| match count {
-                1 => mnemonic.to_uppercase(),
-                _ => format!("{count} {}", mnemonic.to_uppercase()),
-            })
-            .collect();
+        let shown = |(mnemonic, count): &(&str, u32)| match count {
+            1 => mnemonic.to_uppercase(),
+            _ => format!("{count} {}", mnemonic.to_uppercase()),
+        };
+        let words: Vec<String> = counted.iter().map(shown).collect();
         let words = if words.len() > 1 { format!("({})", words.join(" + ")) } else { words.concat() };
         if self.bits() > 64 { format!("{}-bit {words}", self.bits()) } else { words }
     }
@@ -199,7 +197,6 @@ impl CpuKernel {
         STEPS.iter().find(|step| step.kernel == self)
     }
 
-    /// Needed features that are not in `features`.
     pub(crate) fn lacks(self, features: &[String]) -> Vec<&'static str> {
         let variants: Vec<_> = STEPS.iter().filter(|step| step.kernel == self).collect();
         if variants.iter().any(|step| step.lacks(features).next().is_none()) {

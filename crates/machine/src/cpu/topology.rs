@@ -7,7 +7,7 @@ use model::machine::{CoreKind, LogicalCpu};
 
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
-use crate::list::parse_list;
+use crate::list::{HIGHEST_CPU, parse_list};
 use crate::sysroot::{Cpuid, Sysroot, label};
 
 #[derive(Debug, Default)]
@@ -18,7 +18,6 @@ pub(crate) struct Topology {
     pub(crate) source: String,
 }
 
-/// Core and package, numbered as in the source.
 struct CpuPlace {
     cpu: u32,
     package: u64,
@@ -58,11 +57,9 @@ fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
         Some(CpuPlace { cpu, package, core: u64::from(core) })
     };
     let places: Vec<CpuPlace> = online.iter().filter_map(|cpu| place(*cpu)).collect();
-    // An incomplete topology is discarded.
     if places.len() == online.len() { places } else { Vec::new() }
 }
 
-/// Online CPUs by the kernel's list, else those with a topology folder.
 fn online_cpus(root: &Sysroot) -> Vec<u32> {
     const CPUS: &str = "sys/devices/system/cpu";
     if let Some(list) = root.text(&format!("{CPUS}/online")) {
@@ -76,13 +73,10 @@ fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
     let place = |cpu: &BTreeMap<String, String>| {
         let number = |key: &str| cpu.get(key)?.parse::<u64>().ok();
         let package = number("physical id")?;
-        Some(CpuPlace { cpu: cpuinfo_number(cpu)?, package, core: package << 32 | number("core id")? })
+        let cpu = cpu.get("processor")?.parse().ok().filter(|cpu| *cpu <= HIGHEST_CPU)?;
+        Some(CpuPlace { cpu, package, core: package << 32 | number("core id")? })
     };
     cpuinfo.cpus.iter().filter_map(place).collect()
-}
-
-fn cpuinfo_number(cpu: &BTreeMap<String, String>) -> Option<u32> {
-    cpu.get("processor")?.parse().ok().filter(|cpu| *cpu <= crate::list::HIGHEST_CPU)
 }
 
 fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
@@ -98,7 +92,6 @@ struct Apic {
     id: u32,
     /// Low bits that number the threads of a core.
     smt_bits: u32,
-    /// Low bits that number the threads of a package.
     package_bits: u32,
 }
 
@@ -148,7 +141,6 @@ impl Apic {
     }
 }
 
-/// Numbers packages and cores densely, in the order of their first CPUs.
 fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     fn dense<K: Ord>(known: &mut BTreeMap<K, u32>, key: K) -> u32 {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -169,7 +161,6 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     cpus
 }
 
-/// The kind of core of each CPU for which CPUID or the kernel shows it.
 pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
     let cpuid = root.cpuid();
     let known: BTreeMap<u32, CoreKind> =
@@ -238,20 +229,16 @@ fn without_l3(dump: &Dump, mut kinds: BTreeMap<u32, CoreKind>) -> BTreeMap<u32, 
         let caches = dump.cpu(*cpu).into_iter().flat_map(|leaves| leaves.each(4, |cache| bits(cache.eax, 4, 0) != 0));
         caches.into_iter().any(|cache| bits(cache.eax, 7, 5) == 3)
     };
+    let is_amd = |cpu: &u32| dump.cpu(*cpu).and_then(Leaves::vendor).is_some_and(|vendor| vendor == "AuthenticAMD");
     let fast_has = kinds.iter().any(|(cpu, kind)| *kind == CoreKind::Performance && has_l3(cpu));
     for (cpu, kind) in &mut kinds {
-        if fast_has && *kind == CoreKind::Efficiency && !is_amd(dump, *cpu) && !has_l3(cpu) {
+        if fast_has && *kind == CoreKind::Efficiency && !is_amd(cpu) && !has_l3(cpu) {
             *kind = CoreKind::LowPowerEfficiency;
         }
     }
     kinds
 }
 
-fn is_amd(dump: &Dump, cpu: u32) -> bool {
-    dump.cpu(cpu).and_then(Leaves::vendor).is_some_and(|vendor| vendor == "AuthenticAMD")
-}
-
-/// The APIC number of a CPU.
 pub(crate) fn apic_number(leaves: &Leaves) -> Option<u32> {
     Apic::from_leaves(leaves).map(|apic| apic.id)
 }

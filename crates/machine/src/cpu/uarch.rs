@@ -31,7 +31,6 @@ pub(crate) enum Wide {
     ByDatapath,
 }
 
-/// Throughputs of one core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Uarch {
     pub(crate) name: &'static str,
@@ -43,7 +42,6 @@ pub(crate) struct Uarch {
     pub(crate) wide: (Wide, &'static str),
     /// `VDPBF16PS` per 512-bit unit.
     pub(crate) bf16_per_unit: Option<Count>,
-    /// 256-bit `VPDPBUSD`.
     pub(crate) vnni_256: Option<Count>,
     /// `PMADDUBSW` + `PMADDWD` + `PADDD`, 128 or 256 bits.
     pub(crate) maddubs: Option<Count>,
@@ -53,7 +51,6 @@ pub(crate) struct Uarch {
     pub(crate) imul: Option<Count>,
     /// Tile products: `TDPBUSD`, `TDPBF16PS`, `TDPFP16PS`.
     pub(crate) amx: [Option<Count>; 3],
-    /// The ports, for instructions without a count.
     pub(crate) ports: Option<&'static Ports>,
     /// The instruction sets of every part, oldest first (empty without a source), and the processor in LLVM's `X86.td`.
     pub(crate) sets: (&'static [Isa], &'static str),
@@ -90,12 +87,7 @@ const OF_ZEN5: &[Isa] = &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, AvxVnni, A
 const OF_SAPPHIRE_RAPIDS: &[Isa] =
     &[Sse2, Ssse3, Sse41, Avx2, Avx512, Avx512Vl, AvxVnni, Avx512Vnni, Avx512Bf16, Avx512Fp16, Amx];
 
-const LLVM_HSW: &str = "LLVM X86SchedHaswell.td";
 const LLVM_SKX: &str = "LLVM X86SchedSkylakeServer.td";
-const LLVM_ADLP: &str = "LLVM X86SchedAlderlakeP.td";
-const LLVM_ZN2: &str = "LLVM X86ScheduleZnver2.td";
-const LLVM_ZN4: &str = "LLVM X86ScheduleZnver4.td";
-const ICX: &str = "OSACA icx.yml";
 const SPR: &str = "OSACA spr.yml; cpufp Xeon 6455B, W9-3495X";
 const RPL_BIG: &str = "InstLatx64 RaptorLake BC";
 const RPL_LITTLE: &str = "InstLatx64 RaptorLake LC; cpufp N150";
@@ -108,7 +100,7 @@ const HASWELL: Uarch = Uarch {
     fma: [count(2.0, "InstLatx64 Haswell: FMA T 0.5, ports 0 and 1"); 2],
     pairs: count(1.0, "LLVM X86SchedHaswell.td: multiply on ports 0 and 1, add on port 1 alone"),
     maddubs: count(0.5, "LLVM X86SchedHaswell.td: vector multiply on port 0 alone"),
-    imul: count(1.0, LLVM_HSW),
+    imul: count(1.0, "LLVM X86SchedHaswell.td"),
     ports: Some(&ports::HASWELL),
     sets: (OF_HASWELL, "haswell"),
     ..named("Haswell")
@@ -142,7 +134,7 @@ const ICE_LAKE_SP: Uarch = Uarch {
     name: "Ice Lake-SP",
     pairs: count(1.0, "LLVM X86SchedIceLake.td: multiply and add share ports 0 and 1"),
     maddubs: count(1.0, "LLVM X86SchedIceLake.td: vector multiply on ports 0 and 1, add on port 5"),
-    fma: [count(2.0, ICX); 2],
+    fma: [count(2.0, "OSACA icx.yml"); 2],
     wide: (Wide::Units(2.0), "OSACA icx.yml: 512-bit FMA on ports 0 and 5; VNNI by analogy with Sapphire Rapids"),
     maddubs_512: [None, count(2.0 / 3.0, "LLVM X86SchedIceLake.td: three instructions on ports 0 and 5")],
     ports: Some(&ports::ICE_LAKE),
@@ -166,7 +158,7 @@ const GOLDEN_COVE: Uarch = Uarch {
     bf16_per_unit: count(0.5, "InstLatx64 AlderLake BC_AVX512"),
     vnni_256: count(2.0, RPL_BIG),
     maddubs: count(1.0, "LLVM X86SchedAlderlakeP.td: vector multiply on ports 0 and 1, add on port 5"),
-    imul: count(1.0, LLVM_ADLP),
+    imul: count(1.0, "LLVM X86SchedAlderlakeP.td"),
     ports: Some(&ports::GOLDEN_COVE),
     sets: (OF_ALDER_LAKE, "alderlake"),
     ..named("Golden Cove")
@@ -248,7 +240,7 @@ const ZEN1: Uarch = Uarch {
         count(1.0, "InstLatx64 Summit Ridge: 256 bits as two halves"),
     ],
     pairs: count(2.0, "LLVM X86ScheduleZnver2.td: multiply on pipes 0 and 1, add on 2 and 3"),
-    imul: count(1.0, LLVM_ZN2),
+    imul: count(1.0, "LLVM X86ScheduleZnver2.td"),
     ports: Some(&ports::ZEN1),
     sets: (OF_HASWELL, "znver1"),
     ..named("Zen")
@@ -275,7 +267,7 @@ const ZEN3: Uarch = Uarch {
 const ZEN4: Uarch = Uarch {
     name: "Zen 4",
     fma: [count(2.0, "InstLatx64 Genoa; cpufp 8845HS"); 2],
-    pairs: count(2.0, LLVM_ZN4),
+    pairs: count(2.0, "LLVM X86ScheduleZnver4.td"),
     wide: (Wide::Units(1.0), "InstLatx64 Genoa: 512 bits as two halves of 256; cpufp 8845HS"),
     bf16_per_unit: count(1.0, "InstLatx64 Genoa; cpufp 8845HS"),
     maddubs: count(1.0, "LLVM X86ScheduleZnver4.td: vector multiply on 2 of 4 pipes, add on all"),
@@ -300,7 +292,6 @@ const ZEN5_CORE: Uarch = Uarch {
 };
 const ZEN5C: Uarch = Uarch { name: "Zen 5c", ..ZEN5_CORE };
 
-/// Models and steppings with their cores.
 struct Models {
     numbers: &'static [RangeInclusive<u32>],
     steppings: RangeInclusive<u32>,
@@ -383,14 +374,12 @@ static AMD_17: &[Models] = &[
     models(&[0x30..=0x4f, 0x60..=0x7f, 0x90..=0x91, 0xa0..=0xaf], &ZEN2),
 ];
 
-/// AMD family 19h.
 static AMD_19: &[Models] = &[
     models(&[0x00..=0x0f, 0x20..=0x5f], &ZEN3),
     models(&[0xa0..=0xaf], &ZEN4C),
     models(&[0x10..=0x1f, 0x60..=0x9f], &ZEN4),
 ];
 
-/// AMD family 1Ah.
 static AMD_1A: &[Models] = &[
     models(&[0x10..=0x1f], &ZEN5C),
     models(&[0x00..=0x0f, 0x20..=0x2f, 0x40..=0x4f, 0x60..=0x7f], &ZEN5_CORE),

@@ -12,11 +12,8 @@ pub(crate) struct Part {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Units {
-    /// The number, if known.
     pub(crate) value: Option<f64>,
-    /// The possible numbers, if a measurement must decide.
     pub(crate) candidates: Vec<f64>,
-    /// The evidence, or why it is missing.
     pub(crate) why: String,
 }
 

@@ -9,9 +9,7 @@ pub(crate) struct Drive {
     /// Names without the maker. The name of a disk may add a suffix after a hyphen, and the capacity.
     models: &'static [&'static str],
     gigabytes: &'static [u32],
-    /// Large sequential requests.
     pub(crate) bytes_per_second: Option<Ways>,
-    /// Small random requests, 1/s.
     pub(crate) requests_per_second: Option<Requests>,
     pub(crate) spindle: Option<Spindle>,
     source: Source,
@@ -38,7 +36,6 @@ pub(crate) struct Requests {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spindle {
     pub(crate) rotations_per_minute: u32,
-    /// Mean seek time over all tracks, s.
     pub(crate) seek_seconds: Option<Ways>,
 }
 
@@ -116,7 +113,6 @@ const P4800X: Source = Some("AnandTech 11930, the P4800X 750GB, 2017");
 const CONSTELLATION: Source = Some("Seagate's manual of Constellation ES.3 SAS, rev. B, sections 4.1 and 4.1.2");
 const ULTRASTAR: Source = Some("HGST's specification of Ultrastar 7K4000 SAS, table 6");
 
-/// A test ensures that each drive matches one row only.
 const DRIVES: &[Drive] = &[
     solid(&["SSD 970 EVO PLUS"], &[250], (3500.0, 2300.0), requests(250e3, 550e3, 17e3, Q32T4), EVO_PLUS),
     solid(&["SSD 970 EVO PLUS"], &[500], (3500.0, 3200.0), requests(480e3, 550e3, 19e3, Q32T4), EVO_PLUS),
@@ -225,7 +221,6 @@ impl Drive {
     }
 }
 
-/// The words of a name in upper case, without the maker.
 fn words(name: &str) -> Vec<String> {
     let all = name.split(|c: char| c.is_ascii_whitespace() || c == '_').filter(|word| !word.is_empty());
     let own = all.map(str::to_ascii_uppercase).skip_while(|word| MAKERS.contains(&word.as_str()));
@@ -244,7 +239,6 @@ fn starts(model: &[String], pattern: &[String], bytes: u64) -> bool {
     model.len() >= pattern.len() && model.iter().zip(pattern).all(same) && model[pattern.len()..].iter().all(extra)
 }
 
-/// `500GB` and `1TB`, 10^9 B.
 fn capacity(word: &str) -> Option<u32> {
     let terabytes = word.strip_suffix("TB").and_then(|number| number.parse::<u32>().ok()?.checked_mul(1000));
     terabytes.or_else(|| word.strip_suffix("GB")?.parse().ok())

@@ -13,7 +13,6 @@ const ROTATION_WORD: usize = 217;
 /// Where IDENTIFY DEVICE begins in page 89h, B.
 const PAGE_89_IDENTIFY: usize = 60;
 const PAGE_B1_ROTATION: std::ops::Range<usize> = 4..6;
-/// Drives on the kernel's own ports.
 const PORTS: &str = "sys/class/ata_device/";
 
 #[derive(Debug, Default, PartialEq)]
@@ -40,8 +39,9 @@ fn rotations(word: u16) -> Option<u32> {
 
 /// The kernel shows hexadecimal words, eight per line.
 fn of_port(root: &Sysroot, path: &str) -> Option<Vec<u16>> {
-    let numbers =
-        |prefix: &str| path.split('/').find_map(|step| step.strip_prefix(prefix).filter(|rest| is_number(rest)));
+    // `ata3` is a port, `ata_port` is not.
+    let is_number = |rest: &&str| rest.starts_with(|first: char| first.is_ascii_digit());
+    let numbers = |prefix: &str| path.split('/').find_map(|step| step.strip_prefix(prefix).filter(is_number));
     let port = numbers("ata")?;
     // Host, channel, number: behind a port multiplier the channel is the multiplier's port.
     let mut place = numbers("target")?.split(':').skip(1);
@@ -51,11 +51,6 @@ fn of_port(root: &Sysroot, path: &str) -> Option<Vec<u16>> {
     let words: Option<Vec<u16>> =
         text.split_ascii_whitespace().map(|word| u16::from_str_radix(word, 16).ok()).collect();
     words.filter(|words| words.len() == WORDS)
-}
-
-/// `ata3` is a port, `ata_port` is not.
-fn is_number(rest: &str) -> bool {
-    rest.starts_with(|first: char| first.is_ascii_digit())
 }
 
 fn of_page_89(page: &[u8]) -> Option<Vec<u16>> {

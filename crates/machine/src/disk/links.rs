@@ -68,7 +68,6 @@ impl Attachment {
     }
 }
 
-/// The folder of a disk's `NVMe` controller.
 pub(crate) fn nvme_controller(path: &str) -> Option<&str> {
     steps(path).find(|(step, _)| is_numbered(step, "nvme")).map(|(_, folder)| folder)
 }
@@ -109,7 +108,6 @@ fn transport(root: &Sysroot, path: &str) -> Option<String> {
 fn narrowest(near: Option<DiskLink>, far: Option<DiskLink>) -> Option<DiskLink> {
     match (near, far) {
         (Some(near), Some(far)) if far.bytes_per_second < near.bytes_per_second => {
-            // The disk's own link is faster.
             Some(DiskLink { below_maximum: Some(true), ..far })
         }
         (near, far) => near.or(far),
@@ -159,7 +157,6 @@ fn sas_ports(path: &str) -> impl Iterator<Item = &str> {
     steps(path).filter(|(step, _)| step.starts_with("port-")).map(|(_, folder)| folder)
 }
 
-/// A port may consist of several links.
 fn sas_port(root: &Sysroot, folder: &str) -> Option<DiskLink> {
     /// As written, Gbit/s as shown, and data in B/s: 8b/10b, in the fourth generation 128b/150b.
     const RATES: &[(&str, &str, u64)] = &[

@@ -18,7 +18,6 @@ const BY_NUMBER: &str = "sys/dev/block";
 /// The kernel counts sectors of this size whatever the device's own (kernel documentation, `block/stat.rst`).
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// Every whole disk that has a size. Link speeds under a hypervisor are invented and ignored.
 pub(crate) fn disks(root: &Sysroot, under_hypervisor: bool) -> Vec<Disk> {
     root.names(BLOCK).iter().filter_map(|name| disk(root, name, under_hypervisor)).collect()
 }

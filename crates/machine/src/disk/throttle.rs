@@ -70,7 +70,6 @@ fn of_device<'t>(text: &'t str, number: &'t str) -> impl Iterator<Item = &'t str
     text.lines().filter_map(move |line| line.strip_prefix(number)?.strip_prefix(' '))
 }
 
-/// Keeps the smaller limit; `max` is unlimited.
 fn tighten(kept: &mut Option<IoLimit>, value: &str, source: impl Fn() -> String) {
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
     if let Some(value) = value

@@ -54,7 +54,6 @@ struct ChannelsInUse {
     /// Each package in use, its nodes in use, all its nodes.
     packages: Vec<(usize, u32, u32)>,
     of: u32,
-    /// The nodes as text; empty if all are in use.
     words: String,
 }
 
@@ -118,7 +117,6 @@ struct Sourced {
     declared: bool,
 }
 
-/// The declared value, else the discovered one.
 fn sourced(machine: &Machine, declared: &Declared, fact: &'static str, found: Option<f64>) -> Option<Sourced> {
     let declared = declared.get(fact).map(|value| Sourced { value, source: "declared".to_owned(), declared: true });
     declared.or_else(|| found.map(|value| Sourced { value, source: source(machine, fact), declared: false }))

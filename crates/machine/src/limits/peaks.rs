@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use model::disk_target::IoLimits;
-use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, net_id};
+use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, id_without_threads, net_id};
 use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{CoreType, Machine, OpsPerCycle, Storage};
@@ -76,7 +76,6 @@ struct Cores<'m> {
 }
 
 impl Cores<'_> {
-    /// The clock for a kind of peak, Hz, with its source.
     fn clock(&self, machine: &Machine, kind: PeakKind) -> Option<(f64, String)> {
         let listed = |fact: &str, hz: Option<f64>| {
             hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
@@ -215,7 +214,7 @@ fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &
     let (nowhere, unlimited) = (Storage::default(), IoLimits::default());
     let (storage, limits) = behind.unwrap_or((&nowhere, &unlimited));
     let of = |params: &DiskParams, unit: &'static str| {
-        let what = without_threads(&disk_id(params, DiskChoices::default()));
+        let what = id_without_threads(&disk_id(params, DiskChoices::default()));
         let found = disk_peaks(machine, declared, storage, limits, params);
         found.into_iter().map(|peak| info("disk", what.clone(), 1, unit, peak)).collect::<Vec<_>>()
     };
@@ -254,7 +253,7 @@ pub(crate) fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32)
 fn net_info(machine: &Machine, declared: &Declared) -> Vec<InfoPeak> {
     let stream = net_row(Protocol::Tcp, NetMode::Stream, 128 << 10, Some(Direction::Up));
     let of = |(params, unit): (NetParams, &'static str)| {
-        let what = without_threads(&net_id(&params));
+        let what = id_without_threads(&net_id(&params));
         let near = NetEnd { machine, interface: None };
         let path = NetPath { near, far: None, is_version_6: None, two_copy_bytes_per_second: None };
         let found = net_peaks(&path, declared, &params);
@@ -276,10 +275,6 @@ pub(crate) const fn net_row(protocol: Protocol, mode: NetMode, block: u64, direc
         loss_goal_per_million: None,
         wait: None,
     }
-}
-
-fn without_threads(id: &str) -> String {
-    id.rsplit_once('/').map_or(id, |(what, _)| what).to_owned()
 }
 
 fn info(area: &str, what: String, threads: usize, unit: &str, peak: Peak) -> InfoPeak {

@@ -101,7 +101,8 @@ impl Reading {
 pub(crate) fn read(slots: &[Dimm], board: Board<'_>) -> Result<Reading, String> {
     let populated: Vec<&Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).collect();
     let Some(first) = populated.first() else { return Err("no module is named".to_owned()) };
-    let shown = || format!("'{}' in bank '{}'", name(first.locator.as_ref()), name(first.bank.as_ref()));
+    let name = |place: &Option<String>| place.clone().unwrap_or_default();
+    let shown = || format!("'{}' in bank '{}'", name(&first.locator), name(&first.bank));
     let places: BTreeSet<(&Option<String>, &Option<String>)> =
         populated.iter().map(|slot| (&slot.bank, &slot.locator)).collect();
     if places.len() < populated.len() {
@@ -123,10 +124,6 @@ pub(crate) fn read(slots: &[Dimm], board: Board<'_>) -> Result<Reading, String> 
     Ok(reading)
 }
 
-fn name(place: Option<&String>) -> &str {
-    place.map_or("", String::as_str)
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotPlace {
     socket: String,
@@ -138,11 +135,6 @@ struct SlotPlace {
 impl Style {
     fn is_of(&self, maker: Option<&str>) -> bool {
         self.maker.is_empty() || maker.is_some_and(|maker| maker.contains(self.maker))
-    }
-
-    fn name_of<'s>(&self, slot: &'s Dimm) -> Option<&'s str> {
-        let name = if self.field == Field::Bank { &slot.bank } else { &slot.locator };
-        name.as_deref()
     }
 
     fn place(&self, slot: &Dimm) -> Option<SlotPlace> {
@@ -180,7 +172,8 @@ impl Style {
             _ if as_many => of_socket.values().map(count).collect(),
             _ => Vec::new(),
         };
-        let example = populated.first().and_then(|slot| self.name_of(slot)).unwrap_or_default().to_owned();
+        let name = |slot: &&Dimm| if self.field == Field::Bank { slot.bank.clone() } else { slot.locator.clone() };
+        let example = populated.first().and_then(name).unwrap_or_default();
         Ok(Reading { style: self.pattern, example, channels, by_package })
     }
 

@@ -9,13 +9,15 @@ pub(crate) mod smbios;
 
 use model::machine::{Cpu, HugePages, HugePool, Memory, NodeRating, NumaNode};
 
-use crate::ledger::{Found, Ledger};
+use crate::ledger::Ledger;
 use crate::list::{bracketed, parse_list};
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 
 pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bool, ledger: &mut Ledger) -> Memory {
     const MEMINFO: &str = "proc/meminfo";
+    const BALANCING: &str = "proc/sys/kernel/numa_balancing";
+    let balancing = root.number::<u32>(BALANCING).map(|state| (state != 0, label(BALANCING)));
     let info = root.text(MEMINFO).unwrap_or_default();
     let found = |key: &str| kilobytes(&info, key).map(|bytes| (bytes, label(MEMINFO)));
     let no_peak = "working sets cannot be chosen by it";
@@ -26,7 +28,7 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bo
         limit_bytes: ledger.take("memory.limit_bytes", limits.memory_bytes),
         limit_used_bytes: ledger.take("memory.limit_used_bytes", limits.memory_used_bytes),
         huge_pages: huge_pages(root, ledger),
-        numa_balancing: ledger.take("memory.numa_balancing", balancing(root)),
+        numa_balancing: ledger.take("memory.numa_balancing", balancing),
         ..Memory::default()
     };
     let platform = platforms::limits(cpu);
@@ -47,11 +49,6 @@ pub(crate) fn discover(root: &Sysroot, limits: Limits, cpu: &Cpu, bare_metal: bo
         }
     }
     memory
-}
-
-fn balancing(root: &Sysroot) -> Found<bool> {
-    const FILE: &str = "proc/sys/kernel/numa_balancing";
-    root.number::<u32>(FILE).map(|state| (state != 0, label(FILE)))
 }
 
 /// The memory nodes; firmware's ratings only on a bare machine.

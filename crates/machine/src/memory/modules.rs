@@ -71,20 +71,16 @@ fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
     let table = root.bytes(smbios::FILE).map(|table| smbios::slots(&table)).filter(fitted);
     match (udev, table) {
-        (Some(udev), Some(table)) if speed(&udev).is_err() && speed(&table).is_ok() => (table, smbios::FILE),
+        (Some(udev), Some(table)) if agreed(&udev).is_err() && agreed(&table).is_ok() => (table, smbios::FILE),
         (Some(udev), _) => (udev, UDEV_DMI),
         (None, Some(table)) => (table, smbios::FILE),
         (None, None) => (Vec::new(), UDEV_DMI),
     }
 }
 
-fn speed(slots: &[Dimm]) -> Result<f64, String> {
-    let fitted: Vec<Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).cloned().collect();
-    agreed(&fitted)
-}
-
 /// The common speed of all modules; an error if they differ, because the controller's choice is unknown.
-fn agreed(dimms: &[Dimm]) -> Result<f64, String> {
+fn agreed(slots: &[Dimm]) -> Result<f64, String> {
+    let dimms: Vec<&Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).collect();
     let Some(first) = dimms.first() else {
         return Err("neither udev nor the firmware table shows a module to this user".to_owned());
     };

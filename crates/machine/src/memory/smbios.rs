@@ -77,7 +77,9 @@ impl<'t> Structure<'t> {
         /// Section 7.18.6: `NVDIMM-F`, `NVDIMM-P` and Optane.
         const PERSISTENT: [u8; 3] = [0x05, 0x06, 0x07];
         let kind = self.fields.get(0x12).copied().unwrap_or(0);
-        if is_no_main_memory(kind) || self.fields.get(0x28).is_some_and(|technology| PERSISTENT.contains(technology)) {
+        // ROM, flash, and persistent memory as storage.
+        let is_no_memory = matches!(kind, 0x08..=0x0c | 0x1f);
+        if is_no_memory || self.fields.get(0x28).is_some_and(|technology| PERSISTENT.contains(technology)) {
             return None;
         }
         Some(Dimm {
@@ -113,11 +115,6 @@ impl<'t> Structure<'t> {
             size => Some(u64::from(size) << 20),
         }
     }
-}
-
-/// ROM and flash (0x08 to 0x0C), and persistent memory as storage.
-const fn is_no_main_memory(kind: u8) -> bool {
-    matches!(kind, 0x08..=0x0c | 0x1f)
 }
 
 /// Technologies since DDR3 (table 77 of the specification).

@@ -33,7 +33,8 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
     // In 10^6 bit/s; -1 is unknown.
     let speed = root.number::<f64>(&file("speed")).filter(|speed| speed.is_finite() && *speed > 0.0);
     let (layer, lower) = layers(root, name);
-    let pci_address = pci_address(root, name);
+    let uevent = root.text(&file("device/uevent")).unwrap_or_default();
+    let pci_address = uevent.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned);
     let bus = pci_address.as_ref().filter(|_| !under_hypervisor).and_then(|slot| narrowest_above(root, slot));
     Some(Nic {
         name: name.to_owned(),
@@ -55,11 +56,6 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
         receive_queues: known(count("rx-")),
         transmit_queues: known(count("tx-")),
     })
-}
-
-fn pci_address(root: &Sysroot, name: &str) -> Option<String> {
-    let text = root.text(&format!("{INTERFACES}/{name}/device/uevent"))?;
-    text.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned)
 }
 
 /// The kind of a stacked interface, and the interfaces below it.

@@ -5,10 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::sysroot::Sysroot;
 
-/// A matching route.
 struct Route {
     interface: String,
-    /// Prefix length.
     length: u32,
     metric: u32,
 }

@@ -10,7 +10,6 @@ use crate::sysroot::Sysroot;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DiskState {
     pub(crate) io: Option<DeviceIo>,
-    /// The temperature nearest to its limit.
     pub(crate) heat: Option<DiskHeat>,
     /// The sum of their narrowest links, B/s.
     pub(crate) link_bytes_per_second: Option<u64>,

@@ -103,7 +103,6 @@ fn some_seconds(pressure: &str) -> Option<f64> {
 fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
     let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
     let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
-    // All CPUs of a package count its events: one of them is read.
     let mut packages: Vec<u32> = Vec::new();
     let mut seen: Vec<u32> = Vec::new();
     let kinds = ["core_throttle_count", "package_throttle_count"];

@@ -9,7 +9,6 @@ use crate::system::mounts::{self, Mount};
 
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// CPU time, in CPUs.
     pub(crate) quota_cpus: Found<f64>,
     pub(crate) cpus: Found<Vec<u32>>,
     pub(crate) memory_bytes: Found<u64>,
@@ -134,7 +133,6 @@ fn cpu_set(root: &Sysroot, folder: &str, version: u8) -> Found<Vec<u32>> {
     })
 }
 
-/// The hierarchy of one line of `/proc/self/cgroup`; version 2 has no controllers in it.
 fn hierarchy(mounts: &[Mount], controllers: &str, path: &str) -> Option<Hierarchy> {
     let version = if controllers.is_empty() { 2 } else { 1 };
     let holds = |mount: &&Mount| match version {
@@ -160,7 +158,6 @@ fn below_root(path: &Path) -> Option<PathBuf> {
 }
 
 impl Hierarchy {
-    /// Version 2 has all controllers in one hierarchy.
     fn covers(&self, controllers: &str, controller: &str) -> bool {
         self.version == 2 || controllers.split(',').any(|name| name == controller)
     }

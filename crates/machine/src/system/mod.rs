@@ -68,7 +68,6 @@ pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     cpu.mitigations = mitigations(root, ledger);
 }
 
-/// The distinct values of a file of the frequency driver.
 pub(crate) fn in_use(root: &Sysroot, cpus: &[u32], name: &str) -> Vec<String> {
     let of = |cpu: &u32| root.text(&cpufreq(*cpu, name));
     // A driver without the file lacks it on every CPU.
@@ -82,7 +81,6 @@ pub(crate) fn cpufreq(cpu: u32, name: &str) -> String {
     format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")
 }
 
-/// The affinity of this process.
 pub(crate) fn affinity(root: &Sysroot) -> Vec<u32> {
     let status = root.text(STATUS).unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(parse_list).unwrap_or_default()

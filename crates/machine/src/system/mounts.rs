@@ -19,7 +19,6 @@ pub(crate) struct Mount {
     pub(crate) super_options: Vec<String>,
 }
 
-/// In the order in which they were made.
 pub(crate) fn read(root: &Sysroot) -> Vec<Mount> {
     root.text(FILE).map(|text| text.lines().filter_map(parse).collect()).unwrap_or_default()
 }
@@ -48,23 +47,11 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Space, tab, newline and backslash are written as `\` and three octal digits.
+/// Undoes the kernel's escapes (`show_mountinfo`, `fs/proc_namespace.c`).
 pub(crate) fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        plain.push_str(before);
-        let code = after.get(..3).and_then(|octal| u8::from_str_radix(octal, 8).ok()).filter(u8::is_ascii);
-        if let Some(code) = code {
-            plain.push(char::from(code));
-            rest = &after[3..];
-        } else {
-            plain.push('\\');
-            rest = after;
-        }
-    }
-    plain.push_str(rest);
-    plain
+    const ESCAPES: [(&str, &str); 5] =
+        [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")];
+    ESCAPES.iter().fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ pub(crate) struct Hop {
 struct Speed {
     generation: &'static str,
     transfers: &'static str,
-    /// Data rate of one lane, 10^6 bit/s.
     megabits: u64,
 }
 
@@ -75,7 +74,6 @@ impl Hop {
     }
 }
 
-/// The folders of the PCI functions on the way, from the processor to the device.
 fn functions(path: &str) -> impl Iterator<Item = &str> {
     steps(path).filter(|(step, _)| is_pci(step)).map(|(_, folder)| folder)
 }

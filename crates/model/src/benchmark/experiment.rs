@@ -287,12 +287,11 @@ impl Experiment {
 
 /// The parameters of a memory benchmark that an id shows only when chosen: ids are equal on all machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each says of its parameter whether it was chosen")]
 pub struct MemoryChoices {
-    /// The working set was chosen.
     pub working_set: bool,
     /// The page size was chosen (a chase always shows it).
     pub pages: bool,
-    /// The instruction set was chosen.
     pub isa: bool,
 }
 
@@ -340,10 +339,9 @@ pub fn memory_id_names_working_set(id: &str, params: &MemoryParams) -> bool {
 
 /// The parameters of a disk experiment that an id shows only when the user chose them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each says of its parameter whether it was chosen")]
 pub struct DiskChoices {
-    /// The size of the file was chosen.
     pub size: bool,
-    /// The engine was chosen.
     pub engine: bool,
     /// It runs until the drive is steady.
     pub steady: bool,

@@ -11,13 +11,11 @@ use crate::limits::{PCIE_DATA_SHARE, PCIE_PAYLOAD, input};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Heads {
     pub(crate) rotations_per_minute: Option<f64>,
-    /// Mean seek time over all tracks, s.
     pub(crate) seek_seconds: Option<f64>,
 }
 
 pub(crate) fn link(disk: &Disk) -> Option<Ceiling> {
     let link = disk.link.as_ref()?;
-    #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
     let value = link.bytes_per_second as f64;
     let inputs = vec![input(&format!("link B/s ({})", disk.name), value, &link.source)];
     let both_ways = is_duplex(&link.kind, link.bytes_per_second);
@@ -149,7 +147,6 @@ fn heads(disk: &Disk, request: Request, turning: &Turning, disks: usize) -> Opti
     let mut inputs = vec![input("rotations/min", *rotations_per_minute, source)];
     let (mut terms, mut seconds) = (vec![format!("{} half a rotation", UnitScale::MILLISECONDS.trimmed(half))], half);
     if let (Some((seek, source)), Some(bytes)) = (&turning.seek_seconds, disk.bytes.filter(|bytes| *bytes > 0)) {
-        #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
         let share = (request.size as f64 / (bytes as f64 * disks.max(1) as f64)).min(1.0);
         terms.insert(0, format!("{} seek x {share:.2}", UnitScale::MILLISECONDS.trimmed(*seek)));
         inputs.push(input("mean seek s", *seek, source));

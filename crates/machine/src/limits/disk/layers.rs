@@ -11,11 +11,9 @@ use crate::limits::input;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked {
     Link,
-    /// By the data sheet, as the benchmark counts.
     Sheet,
     /// Random requests at queue depth 1, 1/s. Members of an array do not speed this up.
     OneByOne,
-    /// The same with declared values.
     DeclaredHeads(Heads),
 }
 
@@ -83,7 +81,7 @@ impl Layers<'_> {
         raid.raid_level.as_deref().filter(|_| members == Some(self.below(Some(index)).len()))
     }
 
-    fn part_ceilings(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
+    pub(crate) fn part_ceilings(&self, parts: &[usize]) -> Option<Vec<Ceiling>> {
         parts.iter().map(|part| self.device_ceiling(*part)).collect()
     }
 
@@ -115,7 +113,6 @@ impl Layers<'_> {
         }
     }
 
-    /// The share of the members' traffic that is data.
     pub(crate) fn share(&self, level: &str, members: usize) -> Option<f64> {
         let (parity, count) = (parity(level)?, u32::try_from(members).map(f64::from).ok()?);
         Some(match level {

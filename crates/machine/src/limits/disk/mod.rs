@@ -19,7 +19,7 @@ use crate::declared::Declared;
 use crate::limits::disk::drive::Heads;
 use crate::limits::disk::layers::{Asked, Layers};
 use crate::limits::disk::request::{Ceiling, Direction, Request};
-use crate::limits::input;
+use crate::limits::{input, peak};
 
 const KINDS: [PeakKind; 4] = [PeakKind::Declared, PeakKind::Datasheet, PeakKind::Limit, PeakKind::Link];
 
@@ -40,12 +40,9 @@ pub fn disk_peaks(
             DiskOp::Mixed => half_and_half(kind, one_way(Direction::Read), one_way(Direction::Write)),
         }
     };
-    KINDS.into_iter().filter_map(|kind| peak(kind, ceiling(kind)?)).collect()
-}
-
-fn peak(kind: PeakKind, ceiling: Ceiling) -> Option<Peak> {
-    let usable = ceiling.value.is_finite() && ceiling.value > 0.0;
-    usable.then(|| crate::limits::peak(kind, ceiling.value, ceiling.with_subject(), ceiling.inputs))
+    let found = KINDS.into_iter().filter_map(|kind| Some((kind, ceiling(kind)?)));
+    let usable = found.filter(|(_, ceiling)| ceiling.value.is_finite() && ceiling.value > 0.0);
+    usable.map(|(kind, one)| peak(kind, one.value, one.with_subject(), one.inputs)).collect()
 }
 
 fn half_and_half(kind: PeakKind, read: Option<Ceiling>, write: Option<Ceiling>) -> Option<Ceiling> {

@@ -61,7 +61,6 @@ impl Request {
         self.sync != DiskSync::None
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "blocks are far below 2^53 B")]
     pub(crate) fn block_bytes(self) -> f64 {
         self.block as f64
     }
@@ -78,13 +77,11 @@ impl Request {
     }
 }
 
-/// An upper bound with its formula.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ceiling {
     /// B/s or 1/s.
     pub(crate) value: f64,
     pub(crate) formula: String,
-    /// What the formula describes; may be empty.
     pub(crate) about: String,
     pub(crate) inputs: Vec<PeakInput>,
     /// The other direction carries as much at the same time.
@@ -96,7 +93,6 @@ impl Ceiling {
         Self { value, formula, inputs, ..Self::default() }
     }
 
-    /// The smaller one, or the known one.
     pub(crate) fn tighter(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(if other.value < one.value { other } else { one }),
@@ -104,7 +100,6 @@ impl Ceiling {
         }
     }
 
-    /// The formula with its subject.
     pub(crate) fn with_subject(&self) -> String {
         if self.about.is_empty() { self.formula.clone() } else { format!("{} ({})", self.formula, self.about) }
     }

@@ -22,7 +22,6 @@ impl Layers<'_> {
         let shared = !self.shared_links().is_empty();
         let spread = |part: &usize| if shared { self.summands(*part) } else { vec![*part] };
         let groups: Option<Vec<Group>> = parts.iter().flat_map(spread).map(alone).collect();
-        // Links with the fewest disks come first.
         let bound = self.shared_links().iter().fold(groups?, |groups, link| self.behind(link, groups));
         Some(bound.into_iter().map(|group| group.ceiling).collect())
     }
@@ -42,8 +41,7 @@ impl Layers<'_> {
 
     /// Members that all carry the same data: the slowest, or a link that carries it several times.
     pub(crate) fn mirrored(&self, parts: &[usize]) -> Option<Ceiling> {
-        let members: Option<Vec<Ceiling>> = parts.iter().map(|part| self.device_ceiling(*part)).collect();
-        let slowest = members?.into_iter().min_by(|one, other| one.value.total_cmp(&other.value));
+        let slowest = self.part_ceilings(parts)?.into_iter().min_by(|one, other| one.value.total_cmp(&other.value));
         let links = self.shared_links().iter().filter_map(|link| {
             let times: f64 = parts.iter().map(|part| self.least_over(link, *part)).sum();
             (times > 0.0).then(|| carried(link, times))
@@ -51,7 +49,6 @@ impl Layers<'_> {
         links.fold(slowest, |tightest, link| Ceiling::tighter(tightest, Some(link)))
     }
 
-    /// Shared links do not limit what a drive itself can do.
     fn shared_links(&self) -> &[SharedLink] {
         if self.asked == Asked::Link { &self.machine.shared_links } else { &[] }
     }
@@ -94,7 +91,6 @@ impl Layers<'_> {
 }
 
 fn carried(link: &SharedLink, times: f64) -> Ceiling {
-    #[expect(clippy::cast_precision_loss, reason = "no link carries 2^53 B/s")]
     let rate = link.bytes_per_second as f64;
     let source = format!("{}; behind it: {}", link.source, link.disks.join(", "));
     let mut inputs = vec![input(&format!("link B/s ({})", link.place), rate, &source)];

@@ -19,7 +19,6 @@ const ENCAPSULATION_BYTES: f64 = 4.0;
 const INFINIBAND_PACKET_BYTES: f64 = 4096.0;
 /// TCP's header with Linux's default time stamps (RFC 793, RFC 7323).
 const TCP_HEADER_BYTES: f64 = 32.0;
-/// UDP's header (RFC 768).
 const UDP_HEADER_BYTES: f64 = 8.0;
 /// Headers of IP (RFC 791, RFC 8200).
 const IPV4_HEADER_BYTES: f64 = 20.0;
@@ -38,7 +37,6 @@ pub(crate) struct Frames {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Framing {
-    /// With this number of VLAN tags.
     Ethernet(u32),
     Datagram,
     Connection,
@@ -98,7 +96,7 @@ impl Frames {
     fn data_over(&self, protocol: Protocol, block: u64, cost: impl Fn(f64) -> f64) -> f64 {
         match protocol {
             Protocol::Tcp => (self.mtu - self.ip - TCP_HEADER_BYTES) / cost(self.mtu),
-            Protocol::Udp => bytes(block) / self.packets(protocol, block).cost(cost),
+            Protocol::Udp => block as f64 / self.packets(protocol, block).cost(cost),
         }
     }
 
@@ -112,10 +110,10 @@ impl Frames {
         match protocol {
             Protocol::Tcp => {
                 let headers = self.ip + TCP_HEADER_BYTES;
-                cut(bytes(block), self.mtu - headers, headers)
+                cut(block as f64, self.mtu - headers, headers)
             }
             Protocol::Udp => {
-                let datagram = bytes(block) + UDP_HEADER_BYTES;
+                let datagram = block as f64 + UDP_HEADER_BYTES;
                 if datagram <= self.mtu - self.ip {
                     return Packets { whole: 1.0, whole_bytes: datagram + self.ip, last_bytes: None };
                 }
@@ -136,11 +134,6 @@ impl Frames {
             }
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a block is far below 2^53 B")]
-fn bytes(block: u64) -> f64 {
-    block as f64
 }
 
 #[cfg(test)]

@@ -83,7 +83,6 @@ fn loopback(params: &NetParams, two_copies: Option<f64>) -> Option<Peak> {
     Some(peak(PeakKind::MeasuredCeiling, value, formula, vec![input("copied twice, B/s", value, source)]))
 }
 
-/// Connections per second, from the time of a round trip.
 fn connections(round_trip: Peak, threads: u32) -> Peak {
     let threads = f64::from(threads);
     let mut inputs = round_trip.inputs;
@@ -164,10 +163,8 @@ impl BenchmarkPath<'_> {
         Some(self.framed(bits, vec![input("bit/s", bits, &source(port))], frames.as_ref()))
     }
 
-    /// The rate of the slot of a port's adapter.
     fn slot_rate(&self, ports: &Ports<'_>, port: &Nic) -> Option<Rate> {
         let (bus, frames) = port.bus.as_ref().zip(self.frames(ports, port))?;
-        #[expect(clippy::cast_precision_loss, reason = "a rate far below 2^53 B/s")]
         let bytes = bus.bytes_per_second as f64;
         let share = frames.share_fetched(self.params.protocol, self.params.block);
         Some(Rate {
@@ -222,19 +219,14 @@ impl BenchmarkPath<'_> {
             }
             peak(kind, value, formula, inputs)
         };
-        let by_owner = declared
-            .get("net.latency_s")
-            .map(|time| seconds(PeakKind::Declared, time, "declared", "net.latency_s, declared"));
-        by_owner
-            .into_iter()
-            .chain(self.adapters().map(|(time, name)| {
-                let source = format!("table: adapters of {name}, round trip");
-                seconds(PeakKind::Datasheet, time, "adapters", &source)
-            }))
-            .collect()
+        let by_owner = declared.get("net.latency_s");
+        let by_owner = by_owner.map(|time| seconds(PeakKind::Declared, time, "declared", "net.latency_s, declared"));
+        let adapters = self.adapters().map(|(time, name)| {
+            seconds(PeakKind::Datasheet, time, "adapters", &format!("table: adapters of {name}, round trip"))
+        });
+        by_owner.into_iter().chain(adapters).collect()
     }
 
-    /// The round trip of InfiniBand adapters, of the slower host.
     fn adapters(&self) -> Option<(f64, &str)> {
         let of_port = |port: &Nic| {
             let generation = generation(port.infiniband.as_ref()?.generation.as_deref()?)?;
@@ -261,7 +253,6 @@ impl BenchmarkPath<'_> {
     }
 }
 
-/// Whether two ports are on one adapter: the same PCI device.
 fn same_slot(one: &Nic, other: &Nic) -> bool {
     let place = |nic: &Nic| nic.pci_address.as_ref()?.rsplit_once('.').map(|(place, _)| place.to_owned());
     one.name == other.name || place(one).is_some_and(|of_one| place(other) == Some(of_one))

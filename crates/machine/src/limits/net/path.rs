@@ -15,11 +15,8 @@ pub(crate) struct Ports<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// All packets of a flow use one port.
     PerFlow,
-    /// Any packet may use any port.
     Striped,
-    /// Every packet uses every port.
     Everywhere,
 }
 
