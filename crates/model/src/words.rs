@@ -106,6 +106,12 @@ impl<W: Word> From<&str> for Named<W> {
     }
 }
 
+impl<W: Word> From<String> for Named<W> {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
 impl<W: Word> PartialEq<W> for Named<W> {
     fn eq(&self, word: &W) -> bool {
         self.known() == Some(*word)
@@ -138,7 +144,7 @@ impl<W: Word> Serialize for Named<W> {
 
 impl<'de, W: Word> Deserialize<'de> for Named<W> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|name| Self::from(&*name))
+        String::deserialize(deserializer).map(Self::from)
     }
 }
 

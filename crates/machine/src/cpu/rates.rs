@@ -110,7 +110,6 @@ fn by_ports(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
 
 /// `2 x 512-bit VFMADD231PD`, or `TDPBUSD once in 16 cycles`.
 fn pace(cycles: f64, name: &str) -> String {
-    /// Rounding error of counts such as 1 / 0.3.
     const ROUNDING: f64 = 1e-9;
     if cycles > 1.0 + ROUNDING {
         format!("{name} once in {} cycles", trimmed(cycles, 2))

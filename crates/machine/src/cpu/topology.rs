@@ -14,7 +14,6 @@ use crate::sysroot::{Cpuid, Sysroot, label};
 pub(crate) struct Topology {
     /// Ascending by number; `core_type` still 0, `llc` and `node` still unknown.
     pub(crate) cpus: Vec<LogicalCpu>,
-    /// Empty if no source exists.
     pub(crate) source: String,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct Ways {
     pub(crate) write: f64,
 }
 
-/// Random requests of [`RANDOM_BLOCK`], 1/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Requests {
     pub(crate) read: f64,

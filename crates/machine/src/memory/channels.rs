@@ -172,7 +172,6 @@ fn bounds(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, modules: Option<u32
     all.into_iter().flatten().collect()
 }
 
-/// Counters named by the prefix and a number.
 fn units(root: &Sysroot, prefix: &str) -> Option<u32> {
     let is_one = |name: &&String| list::number_after(name, prefix).is_some();
     u32::try_from(root.names(COUNTERS).iter().filter(is_one).count()).ok().filter(|count| *count > 0)

@@ -70,12 +70,10 @@ const STYLES: &[Style] = &[
     named("DIMM_{Ca}{D}", Field::Locator),
 ];
 
-/// Facts of a machine that help to read slot names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Board<'m> {
     pub(crate) maker: Option<&'m str>,
     pub(crate) packages: Option<u32>,
-    /// Maximum channels of a socket.
     pub(crate) channels: Option<u32>,
 }
 
