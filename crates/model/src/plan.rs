@@ -105,6 +105,12 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
+impl From<PlanError> for String {
+    fn from(error: PlanError) -> Self {
+        error.0
+    }
+}
+
 /// Seconds that a reference tool measures, where it leaves the choice: short pairs change less within.
 pub const TOOL_RUN_SECONDS: f64 = 0.5;
 
