@@ -6,7 +6,6 @@ use model::isa::Isa;
 
 use crate::cpu::dump::{Dump, Leaves, bit};
 
-/// Registers that the operating system must save for a feature.
 struct State {
     mask: u64,
     words: &'static str,

@@ -56,7 +56,6 @@ pub(crate) struct Uarch {
     pub(crate) sets: (&'static [Isa], &'static str),
 }
 
-/// A row without counts.
 const fn named(name: &'static str) -> Uarch {
     Uarch {
         name,

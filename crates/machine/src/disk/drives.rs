@@ -28,7 +28,6 @@ pub(crate) struct Requests {
     pub(crate) write: Option<f64>,
     /// Reads at queue depth 1, if the sheet gives a maximum.
     pub(crate) single_read: Option<f64>,
-    /// The queue depth of the first two.
     pub(crate) stated_for: &'static str,
 }
 

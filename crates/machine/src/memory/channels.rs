@@ -18,7 +18,6 @@ const COUNTERS: &str = "sys/bus/event_source/devices";
 pub(crate) struct Channels {
     /// All packages together, with the source.
     pub(crate) count: Option<(u32, String)>,
-    /// Empty if no source separates packages.
     pub(crate) by_package: Vec<u32>,
     /// The channel of each populated slot; empty if the names do not contain it.
     pub(crate) of_modules: Vec<String>,

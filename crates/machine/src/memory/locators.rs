@@ -79,7 +79,6 @@ pub(crate) struct Board<'m> {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// The pattern that all names match.
     pub(crate) style: &'static str,
     pub(crate) example: String,
     /// The channel of each populated slot, in their order.
