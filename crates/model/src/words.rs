@@ -26,6 +26,8 @@ macro_rules! words {
         }
 
         impl $crate::words::Word for $type {
+            const ALL: &'static [Self] = Self::ALL;
+
             fn name(self) -> &'static str {
                 Self::name(self)
             }
@@ -63,6 +65,9 @@ pub(crate) fn id<const N: usize>(parts: [Option<String>; N]) -> String {
 
 /// An enum made by the macro `words`.
 pub trait Word: Copy + Eq + std::str::FromStr + 'static {
+    /// Every member, in the table's order.
+    const ALL: &'static [Self];
+
     /// The name in ids, documents and options.
     fn name(self) -> &'static str;
 }
