@@ -118,6 +118,8 @@ pub(crate) fn metric_sample(value: f64) -> MetricSample {
         session: 1,
         clock_hz: Some(3e9),
         stolen_seconds: Some(0.0),
+        undisturbed: None,
+        slices: None,
         ..Sample::default()
     };
     MetricSample { name: MetricName::Throughput, unit: Unit::FlopPerSecond, better: Better::Higher, sample }

@@ -26,6 +26,7 @@ mod stop;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod undisturbed;
 
 pub use comparison::holm::holm;
 pub use comparison::mann_whitney::{MannWhitney, mann_whitney};
@@ -45,3 +46,4 @@ pub use summary::interval::{Interval, NEEDED_FOR_INTERVAL, NOMINAL_CONFIDENCE};
 pub use summary::modes::Modes;
 pub use summary::warning::Warning;
 pub use summary::{Better, Summary, summarise, summarise_grouped};
+pub use undisturbed::{Undisturbed, of_slices, undisturbed};

@@ -1,6 +1,6 @@
 //! From the samples of a metric to its summary.
 
-use model::sample::{Metric, Sample, Summary};
+use model::sample::{Metric, Sample, Summary, Undisturbed};
 use model::unit::{Better, Unit};
 
 use crate::judge::{DISTURBED, ProcessRun};
@@ -24,7 +24,7 @@ pub fn metric(name: &str, unit: Unit, better: Better, mut samples: Vec<Sample>) 
             }
         }
     }
-    let summary = summary(&found, better);
+    let summary = Summary { undisturbed: undisturbed(&samples, better), ..summary(&found, better) };
     Some(Metric {
         name: name.into(),
         unit,
@@ -55,6 +55,15 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
         percentiles: None,
         undisturbed: None,
     }
+}
+
+/// The value without interference, where samples have time slices.
+fn undisturbed(samples: &[Sample], better: Better) -> Option<Undisturbed> {
+    let values: Vec<f64> = samples.iter().filter_map(|sample| sample.undisturbed).collect();
+    let better = if better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
+    let found = stats::undisturbed(&values, better).ok()?;
+    let n = samples.iter().filter_map(|sample| sample.slices).map(u64::from).sum();
+    Some(Undisturbed { value: found.value, ci95: found.interval, n, of: "time slices".to_owned() })
 }
 
 /// Marks the samples of process runs with interference, and of those that repeat such a run. They count like all samples.

@@ -10,5 +10,6 @@ mod paced;
 mod pacing;
 mod record;
 mod serve;
+mod slices;
 
 pub use serve::serve;

@@ -6,6 +6,7 @@ use model::wire::{MetricSample, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 
 use super::clock_probe::Look;
+use super::slices;
 use crate::engines::{JobProfile, Measure, Profile, Residuals};
 
 /// Minimum excess of a gap over the burst's median; less is noise of time stamps and cache misses.
@@ -40,9 +41,9 @@ impl Default for Pause {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stretch {
-    begin: f64,
-    end: f64,
+pub(super) struct Stretch {
+    pub(super) begin: f64,
+    pub(super) end: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,8 @@ pub(super) struct Record {
     pub(super) bursts: Vec<BurstSum>,
     /// Our own pauses at their expected length; the excess is lost time.
     pauses: Vec<Stretch>,
+    /// Chunks and pauses that took longer than they should, in order.
+    lost: Vec<Stretch>,
     pub(super) clock_hz: f64,
     pub(super) gap_seconds: f64,
 }
@@ -78,6 +81,7 @@ impl Record {
             chunks: Vec::with_capacity(stamps.len()),
             bursts: Vec::with_capacity(bursts.len()),
             pauses: own_pauses(timer, pauses),
+            lost: Vec::new(),
             clock_hz: clock(looks),
             gap_seconds: 0.0,
         };
@@ -99,10 +103,25 @@ impl Record {
         let paused: f64 = pauses.iter().map(|pause| timer.seconds(pause.begin, pause.end)).sum();
         let meant: f64 = record.pauses.iter().map(Stretch::seconds).sum();
         record.gap_seconds += (paused - meant).max(0.0);
+        record.lost = record.lost_stretches(usual, |index| at(pauses[index].end));
         if let Some(hz) = counted_hz(&record.bursts) {
             record.clock_hz = hz;
         }
         record
+    }
+
+    /// Chunks that took longer than usual, and what each pause took beyond its expected length.
+    fn lost_stretches(&self, usual: Usual, pause_end: impl Fn(usize) -> f64) -> Vec<Stretch> {
+        let late = |chunk: &&Stretch| chunk.seconds() > usual.median + usual.least;
+        let excess = |(index, own): (usize, &Stretch)| Stretch { begin: own.end, end: pause_end(index) };
+        let pauses = self.pauses.iter().enumerate().map(excess).filter(|excess| excess.seconds() > LEAST_GAP_SECONDS);
+        let mut lost: Vec<Stretch> = self.chunks.iter().filter(late).copied().chain(pauses).collect();
+        lost.sort_by(|a, b| a.begin.total_cmp(&b.begin));
+        lost
+    }
+
+    pub(super) fn lost_in(&self, window: Stretch) -> bool {
+        overlapping(&self.lost, window).iter().any(|lost| lost.share_inside(window) > 0.0)
     }
 
     pub(super) fn work(&self) -> f64 {
@@ -122,9 +141,11 @@ impl Record {
     }
 
     /// Work and seconds inside a window: straddling chunks count in proportion, our own pauses not at all.
-    fn inside(&self, window: Stretch) -> ThreadShare {
-        let work: f64 = self.chunks.iter().map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
-        let paused: f64 = self.pauses.iter().map(|pause| pause.share_inside(window) * pause.seconds()).sum();
+    pub(super) fn inside(&self, window: Stretch) -> ThreadShare {
+        let chunks = overlapping(&self.chunks, window).iter();
+        let work: f64 = chunks.map(|chunk| self.work_per_chunk * chunk.share_inside(window)).sum();
+        let pauses = overlapping(&self.pauses, window).iter();
+        let paused: f64 = pauses.map(|pause| pause.share_inside(window) * pause.seconds()).sum();
         ThreadShare { work, seconds: window.seconds() - paused, clock_hz: Some(self.clock_hz) }
     }
 
@@ -140,8 +161,15 @@ impl Record {
     }
 }
 
+/// Those of ordered stretches, of which no two overlap, that overlap a window.
+fn overlapping(stretches: &[Stretch], window: Stretch) -> &[Stretch] {
+    let first = stretches.partition_point(|stretch| stretch.end <= window.begin);
+    let end = stretches.partition_point(|stretch| stretch.begin < window.end);
+    &stretches[first..end.max(first)]
+}
+
 impl Stretch {
-    fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         self.end - self.begin
     }
 
@@ -232,6 +260,7 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         Measure::Rate(_) | Measure::Accesses(_) if whole => until_the_last(&per_thread),
         measure => headline(measure, &per_thread),
     };
+    let slices = slices::undisturbed(records, window, profile.measure);
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let (name, unit, better) = profile.measure.metric();
     let sample = Sample {
@@ -240,10 +269,13 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         seconds,
         clock_hz: Some(clock_hz),
         stolen_seconds: Some(mean(records.iter().map(|record| record.gap_seconds))),
+        undisturbed: slices.value,
+        slices: slices.n,
         per_thread,
         ..sample_from(task, timer, window.begin)
     };
-    let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
+    let undisturbed = slices.value.map(|_| clock_hz);
+    let clock = Sample { value: clock_hz, work: None, undisturbed, per_thread: Vec::new(), ..sample.clone() };
     let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
     let second = second_metric(profile.measure, &sample, records, window);
     [Some(MetricSample { name, unit, better, sample }), second, Some(clock)].into_iter().flatten().collect()
@@ -273,12 +305,14 @@ fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window
             let accesses = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
             let (value, work) = (busy / accesses, Some(accesses));
             let sample = Sample { value, work, seconds: busy, per_thread: Vec::new(), ..headline.clone() };
+            let sample = Sample { undisturbed: None, slices: None, ..sample };
             Some(MetricSample { name: MetricName::Latency, unit: Unit::Second, better: Better::Lower, sample })
         }
         Measure::Loaded => {
             let shares: Vec<ThreadShare> = records.iter().skip(1).map(|record| record.inside(window)).collect();
             let (value, work, seconds) = self::headline(Measure::Rate(Unit::BytePerSecond), &shares);
             let sample = Sample { value, work: Some(work), seconds, per_thread: shares, ..headline.clone() };
+            let sample = Sample { undisturbed: None, slices: None, ..sample };
             let (unit, better) = (Unit::BytePerSecond, Better::Higher);
             Some(MetricSample { name: MetricName::Throughput, unit, better, sample })
         }
@@ -286,7 +320,7 @@ fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window
 }
 
 /// Value, work and seconds of all threads: rates add up, a latency is one thread's.
-fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
+pub(super) fn headline(measure: Measure, per_thread: &[ThreadShare]) -> (f64, f64, f64) {
     let work: f64 = per_thread.iter().map(|share| share.work).sum();
     match measure {
         Measure::Rate(_) | Measure::Accesses(_) => {
@@ -360,7 +394,7 @@ pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const RATE: Measure = Measure::Rate(Unit::FlopPerSecond);

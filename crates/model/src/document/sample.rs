@@ -75,6 +75,12 @@ pub struct Sample {
     pub clock_hz: Option<f64>,
     /// Seconds lost to interference, from gaps inside the timed loop, as a mean over the threads.
     pub stolen_seconds: Option<f64>,
+    /// The median value of its time slices in which no thread lost time; `null` where it has no slices, or too few such.
+    #[serde(default)]
+    pub undisturbed: Option<f64>,
+    /// Those time slices.
+    #[serde(default)]
+    pub slices: Option<u32>,
     /// Each thread's part.
     pub per_thread: Vec<ThreadShare>,
     /// Marks: `outlier`, `disturbed`, `repeat` of a disturbed process run, `before_steady`. None is left out.

@@ -1,0 +1,81 @@
+//! The time slices of a sample in which no thread lost time. Pure arithmetic on the records of its threads.
+
+use super::record::{Record, Stretch, headline};
+use crate::engines::Measure;
+
+/// Length of a slice: five chunks, so that a few milliseconds between two interruptions give some.
+const SLICE_SECONDS: f64 = 1e-3;
+
+/// The value that these slices of the window have, and their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slices {
+    pub(super) value: Option<f64>,
+    pub(super) n: Option<u32>,
+}
+
+/// The slices of a window in which all threads worked. Of a latency under load only the first thread counts, but time that
+/// any thread lost changes the load.
+pub(super) fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices {
+    let counted = if measure == Measure::Loaded { &records[..records.len().min(1)] } else { records };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sample is at most some minutes long")]
+    let slices = (window.seconds().max(0.0) / SLICE_SECONDS) as u32;
+    let slice = |index: u32| {
+        let begin = window.begin + f64::from(index) * SLICE_SECONDS;
+        Stretch { begin, end: begin + SLICE_SECONDS }
+    };
+    let values: Vec<f64> = (0..slices)
+        .map(slice)
+        .filter(|slice| !records.iter().any(|record| record.lost_in(*slice)))
+        .map(|slice| headline(measure, &counted.iter().map(|record| record.inside(slice)).collect::<Vec<_>>()).0)
+        .filter(|value| value.is_finite() && *value > 0.0)
+        .collect();
+    let value = stats::of_slices(&values);
+    Slices { value, n: value.and_then(|_| u32::try_from(values.len()).ok()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::unit::Unit;
+
+    use super::*;
+    use crate::worker::record::tests::record;
+
+    const RATE: Measure = Measure::Rate(Unit::FlopPerSecond);
+    /// 100 units of work a chunk of 200 us.
+    const QUIET: f64 = 5e5;
+
+    fn found(lengths: &[&[u64]], measure: Measure) -> Slices {
+        let records: Vec<Record> = lengths.iter().map(|lengths| record(0, lengths)).collect();
+        let end = lengths.iter().map(|lengths| lengths.iter().sum::<u64>()).min().unwrap();
+        undisturbed(&records, Stretch { begin: 0.0, end: end as f64 * 1e-6 }, measure)
+    }
+
+    fn is(found: Slices, value: f64, n: u32) -> bool {
+        (found.value.unwrap() / value - 1.0).abs() < 1e-9 && found.n == Some(n)
+    }
+
+    #[test]
+    fn all_slices_of_a_quiet_sample_count() {
+        assert!(is(found(&[&[200; 100]], RATE), QUIET, 20));
+        assert!(is(found(&[&[200; 100], &[200; 100]], RATE), 2.0 * QUIET, 20));
+        assert!(is(found(&[&[200; 100]], Measure::Latency), 1.0 / QUIET, 20));
+        assert_eq!(found(&[&[200; 30]], RATE), Slices::default(), "six slices are too few");
+    }
+
+    #[test]
+    fn time_that_one_thread_loses_takes_its_slices_from_all() {
+        let mut disturbed = [200; 100];
+        disturbed[20] = 3200;
+        disturbed[60] = 3200;
+        let quiet = [200; 130];
+        assert!(is(found(&[&disturbed, &quiet], RATE), 2.0 * QUIET, 18));
+    }
+
+    #[test]
+    fn a_thread_that_has_half_of_the_time_keeps_its_rate_in_the_other_half() {
+        // 4 ms of work, 4 ms for another process.
+        let turns: Vec<u64> = (0..200).map(|chunk| if chunk % 20 == 19 { 4200 } else { 200 }).collect();
+        let found = found(&[&turns], RATE);
+        assert!((found.value.unwrap() / QUIET - 1.0).abs() < 1e-9, "{found:?}");
+    }
+}
