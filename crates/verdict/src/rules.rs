@@ -9,6 +9,7 @@ use model::warning::Warning;
 use model::wire::Observations;
 
 use crate::findings::rules::FindingRules;
+use crate::headline::AnswerRules;
 
 /// What one process run saw, and what happened on the machine meanwhile.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +50,8 @@ pub struct AreaRules {
     /// Whether the rate of a benchmark may grow with its threads.
     pub scales: fn(&Params) -> bool,
     pub findings: FindingRules,
+    /// Its lines on the first screen.
+    pub answer: AnswerRules,
 }
 
 /// The conditions and warnings of one area.
@@ -77,6 +80,9 @@ pub struct LimitRules {
     pub exceeds_datasheet: bool,
     /// The sentence for an unknown limit.
     pub unknown: &'static str,
+    /// The shares of a physical limit between which well-written code is on a healthy machine; `None` where they vary with
+    /// the machine, so that the limit is no expectation.
+    pub reach: fn(&Row) -> Option<[f64; 2]>,
 }
 
 /// Relative standard deviation between runs of an unchanged machine.
@@ -106,6 +112,7 @@ impl LimitRules {
         measured_ceiling: true,
         exceeds_datasheet: false,
         unknown: "No limit is known.",
+        reach: |_| None,
     };
 }
 
@@ -120,6 +127,7 @@ impl AreaRules {
             noise: Noise { shared: 0.05, dedicated: 0.01 },
             scales: |_| true,
             findings: FindingRules::new(area.name()),
+            answer: AnswerRules::DEFAULT,
         }
     }
 

@@ -4,7 +4,7 @@ use model::document::{Document, Row};
 use model::warning::Confidence;
 
 use crate::rules::AreaRules;
-use crate::{findings, scaling};
+use crate::{answer, expectation, findings, scaling};
 
 /// Sets confidence, scaling and findings of a run.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
@@ -14,7 +14,11 @@ pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
     }
     document.run.confidence = headline_confidence(rows);
     scaling::set(rows, rules);
+    for row in rows.iter_mut() {
+        expectation::set(&AreaRules::of(rules, row.area), row, machine);
+    }
     document.findings = findings::findings(rows, machine, rules);
+    document.answers = answer::answers(document, rules);
 }
 
 /// The worst confidence of the headline results: all but the scalar ones, which are for comparison only.

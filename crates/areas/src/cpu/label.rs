@@ -54,6 +54,11 @@ pub fn order_of(params: Option<&CpuParams>) -> Order {
     (place(Element::ALL, element), place(&OPS, op), place(&ISAS.split(' ').collect::<Vec<_>>(), &isa.name()))
 }
 
+/// The place of an instruction set in the order: the widest first.
+pub(super) fn width_order(isa: Isa) -> usize {
+    place(&ISAS, &isa)
+}
+
 fn place<T: PartialEq>(all: &[T], one: &T) -> usize {
     all.iter().position(|other| other == one).unwrap_or(all.len())
 }

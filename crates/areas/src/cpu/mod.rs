@@ -4,6 +4,7 @@ pub(crate) mod charts;
 pub mod choice;
 mod expand;
 mod findings;
+mod headline;
 pub mod label;
 
 use kernels::table::{KERNELS, Kernel};
@@ -11,7 +12,7 @@ use model::document::Row;
 use model::experiment::Area as Name;
 use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
-use verdict::rules::{AreaRules, JudgeRules, Resource};
+use verdict::rules::{AreaRules, JudgeRules, LimitRules, Resource};
 
 pub use choice::{CpuChoice, suite};
 pub use expand::NOP;
@@ -22,6 +23,8 @@ pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores],
     judge: JudgeRules { warnings: turbo_off, ..JudgeRules::DEFAULT },
     findings: findings::FINDINGS,
+    limit: LimitRules { reach: headline::reach, ..LimitRules::DEFAULT },
+    answer: headline::ANSWER,
     ..AreaRules::new(Name::Cpu)
 };
 

@@ -8,6 +8,7 @@ pub mod familiar;
 pub mod feasible;
 mod findings;
 pub mod footprint;
+mod headline;
 pub(crate) mod judge;
 pub mod label;
 pub mod room;
@@ -32,6 +33,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..JudgeRules::DEFAULT
     },
     limit: LimitRules {
+        reach: headline::reach,
         applies: |params, _, _| matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none()),
         exceeds_datasheet: true,
         unknown: "The device does not report its speed.",
@@ -39,6 +41,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     },
     noise: Noise { shared: 0.15, dedicated: 0.08 },
     findings: findings::FINDINGS,
+    answer: headline::ANSWER,
     ..AreaRules::new(Name::Disk)
 };
 

@@ -5,12 +5,13 @@ pub mod choice;
 mod cost;
 mod expand;
 mod findings;
+mod headline;
 mod judge;
 pub mod label;
 pub mod solver;
 
 use model::experiment::Area as Name;
-use verdict::rules::{AreaRules, JudgeRules, Resource};
+use verdict::rules::{AreaRules, JudgeRules, LimitRules, Resource};
 
 pub use choice::{LinpackChoice, suite};
 
@@ -25,6 +26,8 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..JudgeRules::DEFAULT
     },
     findings: findings::FINDINGS,
+    limit: LimitRules { reach: headline::reach, ..LimitRules::DEFAULT },
+    answer: headline::ANSWER,
     ..AreaRules::new(Name::Linpack)
 };
 

@@ -39,7 +39,7 @@ pub fn without_block(row: &Row) -> Row {
     bare
 }
 
-fn streams(row: &Row, op: MemoryOp) -> bool {
+pub(super) fn streams(row: &Row, op: MemoryOp) -> bool {
     let beyond_caches = |own: &MemoryParams| own.level.as_deref().is_none_or(|level| level == "dram");
     params(row).is_some_and(|own| own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(own))
 }

@@ -6,6 +6,7 @@ pub mod choice;
 mod core_ceiling;
 mod expand;
 mod findings;
+mod headline;
 pub mod label;
 mod levels;
 mod seats;
@@ -36,12 +37,14 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..JudgeRules::DEFAULT
     },
     limit: LimitRules {
+        reach: headline::reach,
         applies: |params, cpus, machine| matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine)),
         measured_ceiling: false,
         ..LimitRules::DEFAULT
     },
     noise: Noise { shared: 0.08, dedicated: 0.02 },
     findings: findings::FINDINGS,
+    answer: headline::ANSWER,
     ..AreaRules::new(Name::Memory)
 };
 

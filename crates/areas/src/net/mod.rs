@@ -4,6 +4,7 @@ pub(crate) mod charts;
 pub mod choice;
 pub mod expand;
 mod findings;
+mod headline;
 pub(crate) mod judge;
 pub mod label;
 pub mod modes;
@@ -20,6 +21,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Network],
     judge: JudgeRules { conditions: judge::conditions, warnings: judge::warnings, ..JudgeRules::DEFAULT },
     limit: LimitRules {
+        reach: headline::reach,
         // Round trips under a load are slowed down on purpose.
         applies: |params, _, _| !is_mode(params, NetMode::Load),
         ..LimitRules::DEFAULT
@@ -28,6 +30,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     // Each connection waits for its own round trips.
     scales: |params| !is_mode(params, NetMode::Pingpong),
     findings: findings::FINDINGS,
+    answer: headline::ANSWER,
     ..AreaRules::new(Name::Net)
 };
 

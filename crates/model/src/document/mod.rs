@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::experiment::{Area, Classic, Experiment, Loop, Params};
-use crate::document::sample::{Metric, MetricName};
+use crate::document::sample::{ExpectationVerdict, Metric, MetricName};
 use crate::machine::Machine;
 use crate::warning::{Confidence, Warning};
 
@@ -165,7 +165,7 @@ pub struct Answer {
     /// The area.
     pub area: Area,
     /// `as_expected`, `below`, `above`, or `null` without an expectation.
-    pub verdict: Option<String>,
+    pub verdict: Option<ExpectationVerdict>,
     /// The sentence.
     pub text: String,
     /// Ids of the results that it rests on.

@@ -131,6 +131,18 @@ pub struct Undisturbed {
     pub of: String,
 }
 
+crate::words::words! {
+    /// A value against the range in which it should be.
+    ExpectationVerdict, "verdict", {
+        /// Inside it, as far as the interval of the value shows.
+        AsExpected => "as_expected",
+        /// Worse: the whole interval is outside.
+        Below => "below",
+        /// Better: the whole interval is outside.
+        Above => "above",
+    }
+}
+
 /// A range in which a metric should be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
@@ -193,7 +205,7 @@ pub struct Metric {
     #[serde(default)]
     pub expectations: Vec<Expectation>,
     /// `as_expected`, `below` or `above` the first of them; `null` without one, or where confidence is too low.
-    pub verdict: Option<String>,
+    pub verdict: Option<ExpectationVerdict>,
     /// What reference tools measured.
     pub references: Vec<Reference>,
 }

@@ -1,0 +1,52 @@
+//! The CPU's lines on the first screen, and the share of its limit that code like ours reaches.
+
+use model::document::Row;
+use model::experiment::CpuParams;
+use model::isa::{CpuOp, Element, Isa};
+use model::sample::MetricName;
+use verdict::headline::{AnswerRules, Headline};
+
+use super::label::{params, width_order};
+use crate::label::parts::threads;
+
+pub(super) const ANSWER: AnswerRules = AnswerRules {
+    title: |_| "CPU",
+    headlines: &[
+        Headline { title: "clock, scalar code", metric: MetricName::Clock, rank: scalar, detail },
+        Headline { title: "clock, vector code", metric: MetricName::Clock, rank: fp64, detail },
+        Headline { title: "FP64 multiply-add", metric: MetricName::Throughput, rank: fp64, detail },
+        Headline { title: "INT8 dot product", metric: MetricName::Throughput, rank: int8, detail },
+    ],
+    unknown: "no expectation known: the instructions per cycle of this processor are in no table",
+    ..AnswerRules::DEFAULT
+};
+
+/// On a quiet core these loops reach 97 to 100 % [docs/evidence/performance.md]; loops that a compiler makes are no such.
+pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
+    let bound = |own: &CpuParams| !matches!(own.op, CpuOp::Plain | CpuOp::AllPipes);
+    params(row).filter(|own| bound(own)).map(|_| [0.95, 1.0])
+}
+
+fn scalar(row: &Row) -> Option<i64> {
+    params(row)
+        .filter(|own| (own.op, own.element, own.isa) == (CpuOp::Fma, Element::Fp64, Isa::Scalar))
+        .map(|own| own.threads.into())
+}
+
+fn fp64(row: &Row) -> Option<i64> {
+    widest(row, CpuOp::Fma, Element::Fp64)
+}
+
+fn int8(row: &Row) -> Option<i64> {
+    widest(row, CpuOp::Dot, Element::Int8)
+}
+
+/// The most threads; of these the widest vectors.
+fn widest(row: &Row, op: CpuOp, element: Element) -> Option<i64> {
+    let own = params(row).filter(|own| (own.op, own.element) == (op, element) && own.isa != Isa::Scalar)?;
+    Some(1000 * i64::from(own.threads) - i64::try_from(width_order(own.isa)).unwrap_or(999))
+}
+
+fn detail(row: &Row) -> String {
+    threads(row.params.threads())
+}

@@ -1,0 +1,35 @@
+//! LINPACK's line on the first screen, and the share of its limit that a solver reaches.
+
+use model::document::Row;
+use model::linpack::LinpackOp;
+use model::sample::MetricName;
+use verdict::headline::{AnswerRules, Headline};
+
+use super::label::{params, solves_as_hpl};
+use crate::label::parts::threads;
+
+pub(super) const ANSWER: AnswerRules = AnswerRules {
+    title: |_| "CPU",
+    headlines: &[Headline {
+        title: "LINPACK",
+        metric: MetricName::Throughput,
+        rank: |row| {
+            let own = params(row).filter(|_| solves_as_hpl(row))?;
+            i64::try_from(own.n).ok().map(|n| n + (i64::from(own.threads) << 32))
+        },
+        detail: |row| {
+            let n = params(row).map_or(0, |own| own.n);
+            format!("N = {n}, {}", threads(row.params.threads()))
+        },
+    }],
+    unknown: "no expectation known: the instructions per cycle of this processor are in no table",
+    ..AnswerRules::DEFAULT
+};
+
+/// Systems below this order spend much of their time outside products of matrices.
+const LEAST_ORDER: u64 = 2000;
+
+/// Solutions of such orders reach 75 to 90 % of multiply-adds alone on two CPUs [docs/evidence/performance.md].
+pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
+    params(row).filter(|own| own.op == LinpackOp::Lu && own.n >= LEAST_ORDER).map(|_| [0.75, 1.0])
+}

@@ -1,0 +1,48 @@
+//! The memory's lines on the first screen, and the share of its limit that streams reach.
+
+use model::document::Row;
+use model::isa::{MemoryOp, MemoryPattern, Pages};
+use model::sample::MetricName;
+use verdict::headline::{AnswerRules, Headline};
+
+use super::label::{params, streams};
+use crate::label::parts::threads;
+
+pub(super) const ANSWER: AnswerRules = AnswerRules {
+    title: |_| "Memory",
+    headlines: &[
+        Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail },
+        Headline {
+            title: "write, non-temporal",
+            metric: MetricName::Throughput,
+            rank: |row| most(row, MemoryOp::WriteNt),
+            detail,
+        },
+        Headline {
+            title: "latency, 4 KiB pages",
+            metric: MetricName::Latency,
+            rank: |row| {
+                let own = params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none())?;
+                let is_latency = own.pages == Pages::Base4K && own.threads == 1 && own.op == MemoryOp::Load;
+                is_latency.then(|| i64::try_from(own.working_set).unwrap_or(i64::MAX))
+            },
+            detail: |_| String::new(),
+        },
+    ],
+    unknown: "no expectation known for this memory; give one with --declare memory.channels=… memory.mts=…",
+    ..AnswerRules::DEFAULT
+};
+
+/// STREAM's published results for servers are 80 to 95 % of channels times transfer rate; fewer cores reach less.
+pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
+    params(row).filter(|own| own.pattern == MemoryPattern::Sequential).map(|_| [0.75, 1.0])
+}
+
+/// The most threads.
+fn most(row: &Row, op: MemoryOp) -> Option<i64> {
+    streams(row, op).then(|| row.params.threads().into())
+}
+
+fn detail(row: &Row) -> String {
+    threads(row.params.threads())
+}

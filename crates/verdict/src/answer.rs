@@ -1,0 +1,218 @@
+//! Whether each area is as fast as it should be, in one line: the verdict and the one fact that explains it.
+
+use model::document::{Answer, Document, Row, Status};
+use model::experiment::Area;
+use model::number::{Notation, clock, percent_whole, quantity};
+use model::peak::PeakKind;
+use model::sample::{ExpectationVerdict, Metric, MetricName};
+use model::unit::Better;
+
+use crate::headline::Headline;
+use crate::rules::AreaRules;
+
+/// From this share of lost rate on, an answer names what was lost.
+const LOST: f64 = 0.05;
+
+/// The answers of all areas of a run, in their order.
+pub fn answers(document: &Document, table: &[AreaRules]) -> Vec<Answer> {
+    let of = |area: &Area| {
+        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
+        (!rows.is_empty()).then(|| answer(&AreaRules::of(table, *area), &rows))
+    };
+    Area::ALL.iter().filter_map(of).collect()
+}
+
+/// A headline benchmark with its value and what it should be.
+struct Judged<'a> {
+    headline: &'a Headline,
+    row: &'a Row,
+    metric: &'a Metric,
+}
+
+fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
+    let planned = || rules.answer.headlines.iter().filter_map(|headline| Some((headline, headline.row(rows)?)));
+    let judged: Vec<Judged<'_>> = planned()
+        .filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? }))
+        .collect();
+    let with = |verdict| judged.iter().filter(|one| one.metric.verdict == Some(verdict)).collect::<Vec<_>>();
+    let [below, as_expected, above] =
+        [ExpectationVerdict::Below, ExpectationVerdict::AsExpected, ExpectationVerdict::Above].map(with);
+    let (verdict, text, evidence) = if let Some(reason) = (rules.answer.no_answer)(rows) {
+        (None, reason.to_owned(), Vec::new())
+    } else if judged.is_empty() {
+        (None, not_measured(rows), Vec::new())
+    } else if !below.is_empty() {
+        (Some(ExpectationVerdict::Below), is_below(&below), below)
+    } else if !as_expected.is_empty() {
+        let text = format!("as expected{}", when(&as_expected));
+        (Some(ExpectationVerdict::AsExpected), text, as_expected)
+    } else if !above.is_empty() {
+        (Some(ExpectationVerdict::Above), format!("above what was expected: {}", compared(above[0])), above)
+    } else if judged.iter().any(|one| !one.metric.expectations.is_empty()) {
+        (None, "measured too imprecisely to say".to_owned(), judged.iter().collect())
+    } else {
+        (None, rules.answer.unknown.to_owned(), judged.iter().collect())
+    };
+    let mut evidence: Vec<String> = evidence.iter().map(|one| one.row.id.clone()).collect();
+    evidence.dedup();
+    Answer { area: rules.area, verdict, text, evidence }
+}
+
+/// Why nothing was measured: the reason of the first benchmark.
+fn not_measured(rows: &[&Row]) -> String {
+    let failed = rows.iter().find(|row| row.status == Status::Failed);
+    let reason = failed.or(rows.first()).and_then(|row| row.reason.as_deref());
+    match reason {
+        Some("time_budget") => "not measured: the time budget was used up".to_owned(),
+        Some("write_budget") => "not measured: the write budget was used up".to_owned(),
+        Some(reason) => format!("not measured: {reason}"),
+        None => "not measured".to_owned(),
+    }
+}
+
+/// The worst shortfall; how many others there are.
+fn is_below(below: &[&Judged<'_>]) -> String {
+    let worst = below.iter().min_by(|a, b| shortfall(a.metric).total_cmp(&shortfall(b.metric)));
+    let others = match below.len() {
+        0 | 1 => String::new(),
+        2 => "; 1 more benchmark is below".to_owned(),
+        n => format!("; {} more benchmarks are below", n - 1),
+    };
+    format!("BELOW: {}{others}", worst.map(|one| compared(one)).unwrap_or_default())
+}
+
+/// The value over the nearer end of its range: below 1 where it falls short.
+fn shortfall(metric: &Metric) -> f64 {
+    let Some(range) = metric.expectations.first() else { return 1.0 };
+    match metric.better {
+        Better::Higher => judged_value(metric) / range.low,
+        Better::Lower => range.high / judged_value(metric),
+    }
+}
+
+/// The value that is held against the expectation.
+fn judged_value(metric: &Metric) -> f64 {
+    metric.summary.undisturbed.as_ref().map_or(metric.summary.median, |undisturbed| undisturbed.value)
+}
+
+/// `FP64 multiply-add, 2 threads 120 GFLOP/s, expected 165 GFLOP/s to 178 GFLOP/s (limit)`.
+fn compared(one: &Judged<'_>) -> String {
+    let words = |value| quantity(value, Notation::of(one.row.area, one.metric.unit));
+    let value = words(judged_value(one.metric));
+    let expected = one.metric.expectations.first().map(|range| {
+        let ends = if one.metric.name == MetricName::Clock {
+            range.text.clone()
+        } else {
+            format!("{} to {}", words(range.low), words(range.high))
+        };
+        format!(", expected {ends} ({})", range.source)
+    });
+    format!("{} {value}{}", one.headline.words(Some(one.row)), expected.unwrap_or_default())
+}
+
+/// `: 97 % of its limit at 3.04 GHz; other processes and VMs took 12 % of it during this run`.
+fn when(expected: &[&Judged<'_>]) -> String {
+    let of_limit = expected.iter().find_map(|one| {
+        let sustained = one.metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained)?;
+        let clock_metric = one.row.metric(MetricName::Clock)?;
+        let hz = judged_value(clock_metric);
+        let share = judged_value(one.metric) / (sustained.value * hz / clock_metric.summary.median);
+        Some(format!(": {} of its limit at {}", percent_whole(share.min(1.0)), clock(hz)))
+    });
+    let lost = expected.iter().filter_map(|one| lost(one.metric)).fold(0.0, f64::max);
+    let interference = match lost {
+        lost if lost >= LOST && of_limit.is_some() => {
+            format!("; other processes and VMs took {} of it during this run", percent_whole(lost))
+        }
+        lost if lost >= LOST => {
+            format!(" without interference; other processes and VMs took {} of it", percent_whole(lost))
+        }
+        _ => String::new(),
+    };
+    format!("{}{interference}", of_limit.unwrap_or_default())
+}
+
+/// The share of the undisturbed rate that interference took.
+fn lost(metric: &Metric) -> Option<f64> {
+    let undisturbed = metric.summary.undisturbed.as_ref()?.value;
+    Some(match metric.better {
+        Better::Higher => 1.0 - metric.summary.median / undisturbed,
+        Better::Lower => 1.0 - undisturbed / metric.summary.median,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::sample::{Expectation, Undisturbed};
+
+    use super::*;
+    use crate::headline::AnswerRules;
+    use crate::tests::{AREAS, document};
+
+    const HEADLINES: &[Headline] = &[Headline {
+        title: "FP64",
+        metric: MetricName::Throughput,
+        rank: |row| Some(row.params.threads().into()),
+        detail: |row| format!("{} threads", row.params.threads()),
+    }];
+
+    fn rules() -> AreaRules {
+        AreaRules {
+            answer: AnswerRules { headlines: HEADLINES, unknown: "no expectation known", ..AnswerRules::DEFAULT },
+            ..AreaRules::of(AREAS, Area::Cpu)
+        }
+    }
+
+    fn said(verdict: Option<ExpectationVerdict>, change: impl FnOnce(&mut Row)) -> (Option<ExpectationVerdict>, String) {
+        let mut row = document().experiments.remove(0);
+        let expectation = Expectation {
+            source: "limit".into(),
+            low: 150e9,
+            high: 170e9,
+            text: String::new(),
+            origin: None,
+            date: None,
+            n: None,
+        };
+        row.metrics[0].summary.median = 120e9;
+        row.metrics[0].expectations = vec![expectation];
+        row.metrics[0].verdict = verdict;
+        change(&mut row);
+        let answer = answer(&rules(), &[&row]);
+        (answer.verdict, answer.text)
+    }
+
+    #[test]
+    fn each_verdict_has_its_sentence() {
+        let below = said(Some(ExpectationVerdict::Below), |_| {});
+        let words = "BELOW: FP64, 1 threads 120.0 GFLOP/s, expected 150.0 GFLOP/s to 170.0 GFLOP/s (limit)";
+        assert_eq!(below, (Some(ExpectationVerdict::Below), words.to_owned()));
+        assert_eq!(said(Some(ExpectationVerdict::AsExpected), |_| {}).1, "as expected");
+        assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
+        assert_eq!(said(None, |_| {}), (None, "measured too imprecisely to say".to_owned()));
+        assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
+    }
+
+    #[test]
+    fn interference_is_named_where_it_took_more_than_a_little() {
+        let disturbed = |median: f64| {
+            said(Some(ExpectationVerdict::AsExpected), |row| {
+                let of = Undisturbed { value: 160e9, ci95: None, n: 9, of: String::new() };
+                row.metrics[0].summary.undisturbed = Some(of);
+                row.metrics[0].summary.median = median;
+            })
+            .1
+        };
+        assert_eq!(disturbed(158e9), "as expected");
+        assert_eq!(disturbed(120e9), "as expected without interference; other processes and VMs took 25 % of it");
+    }
+
+    #[test]
+    fn a_benchmark_that_was_not_measured_says_why() {
+        let skipped = |row: &mut Row| {
+            (row.status, row.reason) = (Status::Skipped, Some("time_budget".into()));
+            row.metrics.clear();
+        };
+        assert_eq!(said(None, skipped).1, "not measured: the time budget was used up");
+    }
+}
