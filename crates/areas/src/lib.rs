@@ -20,10 +20,11 @@ pub mod memory;
 pub mod net;
 
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
-pub use plan::{RULES, method, plan, rules};
+pub use plan::{RULES, headlines, method, plan, rules};
 pub use request::{Choices, CoreFeatures, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;
+pub use verdict::headline::HeadlineRow;
 
 #[cfg(test)]
 mod tests;

@@ -31,9 +31,8 @@ struct Judged<'a> {
 
 fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
     let planned = || rules.answer.headlines.iter().filter_map(|headline| Some((headline, headline.row(rows)?)));
-    let judged: Vec<Judged<'_>> = planned()
-        .filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? }))
-        .collect();
+    let judged: Vec<Judged<'_>> =
+        planned().filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? })).collect();
     let with = |verdict| judged.iter().filter(|one| one.metric.verdict == Some(verdict)).collect::<Vec<_>>();
     let [below, as_expected, above] =
         [ExpectationVerdict::Below, ExpectationVerdict::AsExpected, ExpectationVerdict::Above].map(with);
@@ -163,7 +162,10 @@ mod tests {
         }
     }
 
-    fn said(verdict: Option<ExpectationVerdict>, change: impl FnOnce(&mut Row)) -> (Option<ExpectationVerdict>, String) {
+    fn said(
+        verdict: Option<ExpectationVerdict>,
+        change: impl FnOnce(&mut Row),
+    ) -> (Option<ExpectationVerdict>, String) {
         let mut row = document().experiments.remove(0);
         let expectation = Expectation {
             source: "limit".into(),

@@ -5,7 +5,7 @@ use model::document::{Row, Status};
 use model::machine::Machine;
 use model::number::{clock, percent_whole};
 use model::peak::{Peak, PeakKind};
-use model::sample::{Expectation, Metric, MetricName, Summary, ExpectationVerdict};
+use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName, Summary};
 use model::unit::Better;
 use model::warning::Confidence;
 
@@ -145,7 +145,10 @@ mod tests {
     #[test]
     fn noise_is_no_verdict_and_the_undisturbed_value_is_judged_where_it_is_known() {
         assert_eq!(judged(row(60.0, [40.0, 70.0], None, Confidence::Low)).1, None);
-        assert_eq!(judged(row(60.0, [40.0, 70.0], Some(97.0), Confidence::Low)).1, Some(ExpectationVerdict::AsExpected));
+        assert_eq!(
+            judged(row(60.0, [40.0, 70.0], Some(97.0), Confidence::Low)).1,
+            Some(ExpectationVerdict::AsExpected)
+        );
         assert_eq!(judged(row(60.0, [40.0, 70.0], Some(70.0), Confidence::Low)).1, Some(ExpectationVerdict::Below));
     }
 

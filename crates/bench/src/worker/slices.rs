@@ -17,7 +17,11 @@ pub(super) struct Slices {
 /// any thread lost changes the load.
 pub(super) fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices {
     let counted = if measure == Measure::Loaded { &records[..records.len().min(1)] } else { records };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sample is at most some minutes long")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a sample is at most some minutes long"
+    )]
     let slices = (window.seconds().max(0.0) / SLICE_SECONDS) as u32;
     let slice = |index: u32| {
         let begin = window.begin + f64::from(index) * SLICE_SECONDS;

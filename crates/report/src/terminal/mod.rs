@@ -2,6 +2,7 @@
 //!
 //! Live progress is printed by `cli`, a line for each row by [`row_line`].
 
+mod answer;
 mod areas;
 mod header;
 mod legend;
@@ -26,6 +27,7 @@ use crate::grid::groups::{by_area, groups};
 use crate::layout::{separated, wrap};
 use crate::style::Style;
 
+pub use answer::{Surroundings, answer};
 pub(crate) use header::{machine_words, state, suite_words, summary};
 pub use line::{provisional_line, row_line};
 

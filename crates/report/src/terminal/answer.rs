@@ -1,0 +1,256 @@
+//! The first screen: whether each area is as fast as it should be, the headline benchmarks, and what to do next. At most 30
+//! lines; the tables are [`super::render`].
+
+use model::document::{Answer, Document, Row, Status};
+use model::experiment::Area;
+use model::number::{Notation, UnitScale, counted, duration, spread};
+use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
+use model::warning::{Confidence, Warning, WarningCode};
+
+use areas::HeadlineRow;
+
+use super::header;
+use crate::layout::{Align, Block, Cell, Column, flow, paragraph, separated, table, table_width, wrap};
+use crate::style::{Style, Tone};
+
+/// Columns between blocks.
+const GAP: usize = 2;
+/// Words of a range above a base clock.
+const OR_MORE: &str = "or more";
+
+/// What a document does not say: where it is and what came before.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// The name by which commands find the run.
+    pub name: Option<String>,
+    /// The path of its HTML report.
+    pub page: Option<String>,
+    /// What changed since an earlier run of this machine with the same suite.
+    pub changed: Option<String>,
+}
+
+/// The first screen of a run, ending in a newline.
+pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> String {
+    let lines = areas::headlines(document);
+    separated(&[
+        head(document, style),
+        answers(document, style),
+        headlines(&lines, style),
+        why_low(&lines, style),
+        next(document, around, style),
+    ])
+}
+
+fn head(document: &Document, style: &Style) -> Vec<String> {
+    let run = &document.run;
+    let started = run.started.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
+    let suite = header::suite_words(&run.suite);
+    let mut parts = vec![format!("Assay {}", document.assay.version), suite, duration(run.seconds)];
+    parts.extend(started);
+    let clean = |parts: &[String]| {
+        flow(&parts.iter().map(|part| style.clean(part)).collect::<Vec<_>>(), style.separator(), style.width)
+    };
+    let first = clean(&parts).into_iter().map(|line| style.paint(&line, Tone::Strong)).collect::<Vec<_>>();
+    [first, clean(&[header::machine_words(&document.machine)]), state(document, style)].concat()
+}
+
+/// Why a run is not whole.
+fn state(document: &Document, style: &Style) -> Vec<String> {
+    header::state(document).map(|text| paragraph(&text, "", Tone::Plain, style)).unwrap_or_default()
+}
+
+/// The verdict on the whole machine: `Yes.`, `No: memory, disk.`; nothing where not every area has one.
+pub(crate) fn verdict(answers: &[Answer]) -> Option<String> {
+    let below: Vec<&str> = answers
+        .iter()
+        .filter(|answer| answer.verdict == Some(ExpectationVerdict::Below))
+        .map(|answer| areas::label::labels(answer.area).in_sentence)
+        .collect();
+    let judged: Vec<&Answer> = answers.iter().filter(|answer| !answer.text.starts_with("not measured")).collect();
+    if !below.is_empty() {
+        return Some(format!("No: {} {} below.", below.join(" and "), if below.len() == 1 { "is" } else { "are" }));
+    }
+    let all = !judged.is_empty() && judged.iter().all(|answer| answer.verdict.is_some());
+    all.then(|| "Yes.".to_owned())
+}
+
+fn answers(document: &Document, style: &Style) -> Vec<String> {
+    if document.answers.is_empty() {
+        return Vec::new();
+    }
+    let question = "Is it as fast as it should be?";
+    let bad = |answer: &Answer| answer.verdict == Some(ExpectationVerdict::Below);
+    let heading = match verdict(&document.answers) {
+        Some(verdict) => format!("{question}  {verdict}"),
+        None => question.to_owned(),
+    };
+    let mut lines =
+        wrap(&heading, "", style.width).iter().map(|line| style.paint(line, Tone::Strong)).collect::<Vec<_>>();
+    let titles: Vec<&str> = document.answers.iter().map(|answer| areas::label::labels(answer.area).title).collect();
+    let widest = titles.iter().map(|title| title.len()).max().unwrap_or(0);
+    for (answer, title) in document.answers.iter().zip(titles) {
+        let tone = if bad(answer) { Tone::Bad } else { Tone::Plain };
+        lines.extend(paragraph(&answer.text, &format!("  {title:widest$}  "), tone, style));
+    }
+    lines
+}
+
+fn headlines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let blocks = blocks(lines, style);
+    // What a narrow terminal has no room for goes first.
+    let [names, measured, undisturbed, expected, confidence] = blocks;
+    let choices = [
+        vec![&names, &measured, &undisturbed, &expected, &confidence],
+        vec![&names, &measured, &expected, &confidence],
+        vec![&names, &measured, &confidence],
+        vec![&names, &measured],
+    ];
+    let fits = |blocks: &&Vec<&Block>| table_width(&owned(blocks), GAP) <= style.width;
+    match choices.iter().find(fits) {
+        Some(blocks) => table(&owned(blocks), GAP, style),
+        None => lines.iter().flat_map(|line| as_list(line, style)).collect(),
+    }
+}
+
+fn owned(blocks: &[&Block]) -> Vec<Block> {
+    blocks.iter().map(|block| (*block).clone()).collect()
+}
+
+/// A line where not even names and values fit side by side.
+fn as_list(line: &HeadlineRow<'_>, style: &Style) -> Vec<String> {
+    let value = line.metric.map_or_else(
+        || missing(line),
+        |metric| {
+            let scale = scale(metric, line.area);
+            format!("{} {}", scale.digits(metric.summary.median), scale.unit())
+        },
+    );
+    wrap(&style.plain(&format!("{}: {value}", line.words)), "", style.width)
+}
+
+fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
+    let column = |align, cell: &dyn Fn(&HeadlineRow<'_>) -> Cell| Column::new(align, lines.iter().map(cell));
+    let of_metric = |text: &'static dyn Fn(&Metric, UnitScale, &Style) -> String| {
+        move |line: &HeadlineRow<'_>| {
+            let text = line.metric.map(|metric| text(metric, scale(metric, line.area), style));
+            Cell::plain(text.unwrap_or_default())
+        }
+    };
+    let value = |line: &HeadlineRow<'_>| match line.metric {
+        Some(metric) => Cell::plain(scale(metric, line.area).digits(metric.summary.median)),
+        None => Cell::spanning(style.clean(&missing(line)), Tone::Dim),
+    };
+    let measured = vec![
+        column(Align::Decimal, &value),
+        column(Align::Left, &of_metric(&|_, scale, _| scale.unit().to_owned())),
+        column(
+            Align::Right,
+            &of_metric(&|metric, _, style| spread(&metric.summary, style.plus_minus()).replace(" %", "%")),
+        ),
+    ];
+    let undisturbed = of_metric(&|metric, scale, _| {
+        metric.summary.undisturbed.as_ref().map(|found| scale.digits(found.value)).unwrap_or_default()
+    });
+    let confidence = |line: &HeadlineRow<'_>| {
+        let level = line.row.filter(|_| line.metric.is_some()).and_then(|row| row.confidence);
+        level.map_or_else(Cell::default, |level| Cell::new(level.to_string(), super::row::confidence_tone(level)))
+    };
+    [
+        Block::new(
+            "",
+            Align::Left,
+            vec![
+                column(Align::Left, &|line| Cell::new(line.group, Tone::Strong)),
+                column(Align::Left, &|line| Cell::plain(style.clean(&line.words))),
+            ],
+        ),
+        Block::new("measured", Align::Right, measured),
+        Block::new("undisturbed", Align::Left, vec![column(Align::Decimal, &undisturbed)]),
+        Block::new(
+            "expected",
+            Align::Left,
+            vec![column(Align::Left, &of_metric(&|metric, scale, style| style.plain(&expected(metric, scale))))],
+        ),
+        Block::new("confidence", Align::Left, vec![column(Align::Left, &confidence)]),
+    ]
+}
+
+/// One prefix for the value and what it is compared with.
+fn scale(metric: &Metric, area: Area) -> UnitScale {
+    UnitScale::of(metric.summary.median, Notation::of(area, metric.unit))
+}
+
+/// `165 to 178  limit`, `2.10 or more  base`, or a dash.
+pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
+    let Some(range) = metric.expectations.first() else { return "–".to_owned() };
+    let low = scale.digits(range.low);
+    if metric.name == MetricName::Clock && is_open(range) {
+        return format!("{low} {OR_MORE}  base clock");
+    }
+    let source = if metric.name == MetricName::Clock { "base to boost" } else { source_words(&range.source) };
+    format!("{low} to {}  {source}", scale.digits(range.high))
+}
+
+fn is_open(range: &Expectation) -> bool {
+    range.text.ends_with(OR_MORE)
+}
+
+fn source_words(source: &str) -> &str {
+    if source == "datasheet" { "data sheet" } else { source }
+}
+
+fn missing(line: &HeadlineRow<'_>) -> String {
+    match line.row {
+        None => "not measured: not in this suite".to_owned(),
+        Some(row) if row.status == Status::Ok => "not measured".to_owned(),
+        Some(row) => {
+            format!(
+                "not measured: {}",
+                crate::reason::reason_words(row.reason.as_deref().unwrap_or("no reason is known"))
+            )
+        }
+    }
+}
+
+/// Why the confidence in headline results is low, and what helps: the warning that most of them share.
+fn why_low(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
+    let measured: Vec<&Row> = lines.iter().filter(|line| line.metric.is_some()).filter_map(|line| line.row).collect();
+    let low: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
+    let lowers = |warning: &&Warning| warning.confidence == Confidence::Low;
+    let warnings: Vec<&Warning> = low.iter().flat_map(|row| row.warnings.iter().filter(lowers)).collect();
+    // The order of the codes is from causes to symptoms: of equally frequent ones the first is the cause.
+    let code =
+        WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count());
+    let of_code = warnings.iter().filter(|warning| code.is_some_and(|code| warning.code == *code));
+    let Some(worst) = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal)) else {
+        return Vec::new();
+    };
+    let text = format!(
+        "Confidence is low in {} of {}. {} {}",
+        low.len(),
+        counted(measured.len() as u64, "result"),
+        first_sentence(&worst.text),
+        worst.advice
+    );
+    wrap(&style.clean(&text), "", style.width)
+}
+
+/// What was seen, without its effect.
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+}
+
+fn next(document: &Document, around: &Surroundings, style: &Style) -> Vec<String> {
+    let mut lines: Vec<String> =
+        around.changed.iter().flat_map(|text| wrap(&style.clean(text), "", style.width)).collect();
+    let results = counted(document.experiments.len() as u64, "result");
+    let mut parts = Vec::new();
+    parts.extend(around.name.as_ref().map(|name| format!("All {results}:  assay show {name}")));
+    parts.extend(around.changed.as_ref().map(|_| "Compare:  assay compare previous latest".to_owned()));
+    parts.extend(around.page.as_ref().map(|page| format!("HTML report:  {page}")));
+    lines.extend(flow(&parts, "    ", style.width));
+    lines
+}
