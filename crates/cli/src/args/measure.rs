@@ -145,6 +145,12 @@ pub(crate) struct Measure {
     /// Also write the document there; with - only JSON goes to standard output.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
+    /// Print the full tables instead of the one-screen answer.
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) details: bool,
+    /// A label that is stored with the run and finds it.
+    #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
+    pub(crate) label: Option<String>,
     /// Print no progress.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

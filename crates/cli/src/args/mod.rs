@@ -19,7 +19,7 @@ use clap::parser::ValueSource::CommandLine;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use measure::{CPU_EXAMPLES, DISK_EXAMPLES, LINPACK_EXAMPLES, MEMORY_EXAMPLES, Measure, OneArea, RUN_EXAMPLES, Run};
 use net::{NET_EXAMPLES, Net};
-use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, Runs, SchemaArgs};
+use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, Runs, SHOW_EXAMPLES, SchemaArgs, Show};
 
 /// The help of the program: on one screen of 24 lines, its commands in groups.
 const HELP: &str = "\
@@ -36,6 +36,7 @@ Measure
   cpu, linpack, memory, disk, net one area
   guide                           choose interactively
 Look at results
+  show                            the full tables of a stored run
   report, runs                    print a stored run as HTML, text, CSV …; list the runs
   compare                         two runs, or two programs or settings measured alternately
 This machine
@@ -100,7 +101,10 @@ pub(crate) enum Command {
     /// Print a stored run: HTML, text, CSV, JSON and more.
     #[command(before_help = REPORT_EXAMPLES)]
     Report(Report),
-    /// List the runs in the store, or print one.
+    /// Print the full tables of a stored run.
+    #[command(before_help = SHOW_EXAMPLES)]
+    Show(Show),
+    /// List the runs in the store.
     Runs(Runs),
     /// Measure many nodes and find the slow ones.
     #[command(before_help = CLUSTER_EXAMPLES)]
@@ -144,8 +148,18 @@ impl Arguments {
 }
 
 /// Options that `--resume` accepts; all others are those of the interrupted run.
-const WITH_RESUME: &[&str] =
-    &["resume", "retry_failed", "suite", "time_budget", "write_budget", "wait_quiet", "key_file", "json", "quiet"];
+const WITH_RESUME: &[&str] = &[
+    "resume",
+    "retry_failed",
+    "suite",
+    "time_budget",
+    "write_budget",
+    "wait_quiet",
+    "key_file",
+    "json",
+    "details",
+    "quiet",
+];
 
 /// Reads the command line; exits with status 2 and a message if it is wrong.
 pub(crate) fn parse() -> Arguments {
@@ -274,7 +288,7 @@ mod tests {
     }
 
     /// Every command with examples.
-    const COMMANDS: [&str; 17] = [
+    const COMMANDS: [&str; 18] = [
         "",
         "run",
         "cpu",
@@ -288,6 +302,7 @@ mod tests {
         "references",
         "compare",
         "report",
+        "show",
         "cluster",
         "cluster plan",
         "cluster run",

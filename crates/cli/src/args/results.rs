@@ -1,4 +1,4 @@
-//! `assay compare`, `assay report`, `assay runs` and `assay schema`: their options.
+//! `assay compare`, `assay report`, `assay show`, `assay runs` and `assay schema`: their options.
 
 use std::path::PathBuf;
 
@@ -98,6 +98,23 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(
         report::RENDERERS.iter().map(|renderer| PossibleValue::new(renderer.name).help(renderer.about)),
     )
+}
+
+pub(super) const SHOW_EXAMPLES: &str = "\
+Examples:
+  assay show                                the tables of the latest run
+  assay show previous                       of the one before
+  assay show 2026-11-26T13                  of the run whose name begins so
+";
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// A run's folder, its run.json, its name or the beginning of it, its label, latest, or previous.
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    /// Print the one-screen answer instead of the tables.
+    #[arg(long)]
+    pub(crate) answer: bool,
 }
 
 #[derive(Debug, Args)]

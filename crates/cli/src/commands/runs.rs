@@ -1,13 +1,27 @@
-//! `assay runs`: the runs in the store.
+//! `assay show` and `assay runs`: the runs in the store.
 
 use std::fmt::Write;
 
 use bench::store::Listed;
 use model::warning::Confidence;
 
-use crate::args::results::Runs;
+use crate::args::results::{Runs, Show};
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
+
+/// Prints the tables of a stored run, or its one-screen answer.
+pub(crate) fn show(arguments: &Show) -> Result {
+    let document = environment::store()?.load(&arguments.run)?;
+    let style = Stream::Output.style();
+    let text = if arguments.answer {
+        let around = report::terminal::Surroundings { name: Some(arguments.run.clone()), ..Default::default() };
+        report::terminal::answer(&document, &around, &style)
+    } else {
+        report::terminal::render(&document, &style)
+    };
+    print(text.as_bytes())?;
+    Ok(Outcome::Done)
+}
 
 pub(crate) fn runs(arguments: &Runs) -> Result {
     let store = environment::store()?;

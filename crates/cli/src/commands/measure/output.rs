@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bench::runner::Finished;
 use bench::store::{RunFolder, check_writable, write_whole};
 use model::document::{Document, Status};
+use report::terminal::Surroundings;
 
 use crate::args::measure::Measure;
 use crate::environment::{self, Stream};
@@ -31,10 +32,11 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
         return Ok(outcome(finished));
     }
     let style = Stream::Output.style();
-    print(report::terminal::render(&finished.document, &style).as_bytes())?;
-    if let Some(folder) = folder {
-        print(where_it_is(folder.path(), page.as_deref(), style.width).as_bytes())?;
-    }
+    let around = surroundings(folder, page.as_deref());
+    let tables = options.details.then(|| report::terminal::render(&finished.document, &style)).unwrap_or_default();
+    let answer = report::terminal::answer(&finished.document, &around, &style);
+    let parts = [tables, answer].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    print(parts.join("\n").as_bytes())?;
     if let Some(path) = json_file(options) {
         write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
     }
@@ -54,17 +56,14 @@ fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
     }
 }
 
-/// The paths of a run's files and the command to compare it, in one line if `columns` suffice.
-fn where_it_is(folder: &Path, page: Option<&Path>, columns: usize) -> String {
-    let stored = match page {
-        Some(page) => format!("Report: {}", page.display()),
-        None => format!("Stored: {}", folder.display()),
-    };
-    let in_store = environment::store().is_ok_and(|store| store.holds(folder));
-    let name = folder.file_name().filter(|_| in_store).map_or(folder.as_os_str(), |name| name);
-    let compare = format!("Compare later: assay compare {} NAME", name.display());
-    let line = format!("{stored}      {compare}");
-    if line.chars().count() <= columns { format!("\n{line}\n") } else { format!("\n{compare}\n{stored}\n") }
+/// Where a stored run is, and how commands find it.
+fn surroundings(folder: Option<&RunFolder>, page: Option<&Path>) -> Surroundings {
+    let in_store = |folder: &Path| environment::store().is_ok_and(|store| store.holds(folder));
+    let name = folder.map(|folder| match folder.path().file_name().filter(|_| in_store(folder.path())) {
+        Some(_) => "latest".to_owned(),
+        None => folder.path().display().to_string(),
+    });
+    Surroundings { name, page: page.map(|page| page.display().to_string()), changed: None }
 }
 
 fn json(finished: &Finished) -> Result<String> {
