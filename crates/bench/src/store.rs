@@ -79,7 +79,7 @@ impl Store {
         Err(format!("the store '{}' has a thousand runs named '{name}'", runs.display()))
     }
 
-    /// Loads a document by folder, `run.json`, or name in the store.
+    /// Loads a document by folder, `run.json`, name in the store or a unique beginning of it, label, `latest`, `previous`.
     pub fn load(&self, run: &str) -> Result<Document, String> {
         let path = self.find(run)?;
         if path.is_dir() { load_folder(&path) } else { load_file(&path) }
@@ -96,14 +96,63 @@ impl Store {
         Ok(RunFolder { path: folder.to_owned(), made: false, journal_begun: false.into() })
     }
 
+    /// A folder, a file, a name in the store or a unique beginning of one, a label, `latest`, or `previous`.
     fn find(&self, run: &str) -> Result<PathBuf, String> {
-        let (given, runs) = (Path::new(run), self.runs());
+        let given = Path::new(run);
         if given.is_dir() || given.is_file() {
             return Ok(given.to_owned());
         }
-        let in_store = Some(runs.join(run)).filter(|path| !run.is_empty() && !run.contains('/') && path.is_dir());
-        let store = runs.display();
-        in_store.ok_or_else(|| format!("no run '{run}': it is not a folder, a file, or a name in the store '{store}'"))
+        if run.is_empty() || run.contains('/') {
+            return Err(self.no_run(run));
+        }
+        let in_store = self.runs().join(run);
+        if in_store.is_dir() {
+            return Ok(in_store);
+        }
+        let name = match run {
+            "latest" => self.names().pop(),
+            "previous" => self.previous()?,
+            _ => self.begins_or_is_labelled(run)?,
+        };
+        name.map(|name| self.runs().join(name)).ok_or_else(|| self.no_run(run))
+    }
+
+    fn no_run(&self, run: &str) -> String {
+        let store = self.runs();
+        let store = store.display();
+        match run {
+            "latest" => format!("there is no run in the store '{store}' yet. Measure one: assay"),
+            "previous" => format!("there is only one run like the latest in the store '{store}'. Name a run: assay runs"),
+            _ => format!("no run '{run}': it is not a folder, a file, a label, or the beginning of a name in '{store}'"),
+        }
+    }
+
+    /// The newest run of the machine and the suite of the latest one, before it.
+    fn previous(&self) -> Result<Option<String>, String> {
+        let mut runs = self.latest_first();
+        let Some(latest) = runs.next() else { return Ok(None) };
+        let latest = latest.document?;
+        let like = |document: &Document| {
+            (&document.machine.host, &document.run.suite) == (&latest.machine.host, &latest.run.suite)
+        };
+        Ok(runs.find(|run| run.document.as_ref().is_ok_and(like)).map(|run| run.name))
+    }
+
+    /// The one run whose name begins so; else the newest with this label.
+    fn begins_or_is_labelled(&self, text: &str) -> Result<Option<String>, String> {
+        let names: Vec<String> = self.names().into_iter().filter(|name| name.starts_with(text)).collect();
+        match &names[..] {
+            [one] => Ok(Some(one.clone())),
+            [] => {
+                let has_label = |run: &Listed| {
+                    run.document.as_ref().is_ok_and(|document| document.run.label.as_deref() == Some(text))
+                };
+                Ok(self.latest_first().find(has_label).map(|run| run.name))
+            }
+            [first, .., last] => {
+                Err(format!("{} runs begin with '{text}', from {first} to {last}. Give more of the name", names.len()))
+            }
+        }
     }
 
     /// All runs, oldest first.
@@ -116,12 +165,16 @@ impl Store {
     /// All runs, newest first, read one by one.
     pub fn latest_first(&self) -> impl Iterator<Item = Listed> {
         let runs = self.runs();
-        // Names begin with the time.
-        let mut names: Vec<String> = fs::read_dir(&runs)
+        self.names().into_iter().rev().map(move |name| Listed { document: load_folder(&runs.join(&name)), name })
+    }
+
+    /// The names of all runs, oldest first: they begin with the time.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.runs())
             .map(|entries| entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
             .unwrap_or_default();
         names.sort_unstable();
-        names.into_iter().rev().map(move |name| Listed { document: load_folder(&runs.join(&name)), name })
+        names
     }
 
     /// Cleans up after killed runs.

@@ -84,23 +84,18 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
 
 pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
 
-struct Ground<'a> {
-    program: &'a Program,
-    first: u32,
-    last: u32,
+/// Where trials take place.
+pub(super) struct Ground {
+    program: Program,
+    pub(super) first: u32,
+    pub(super) last: u32,
     folder: PathBuf,
     runs: AtomicU32,
 }
 
 pub(super) fn run(keeper: &mut Keeper) -> Result<(), String> {
-    let program = Program::build(keeper)?;
-    let cpus = discover(&Sysroot::host()).cpu.available_cpus;
-    let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return Err("no CPU is known".to_owned()) };
-    let folder = program.store.join("ground");
-    create_folder(&folder)?;
-    let suite = folder.join("one-process.toml");
-    write(&suite, ONE_PROCESS_SUITE)?;
-    let ground = Ground { program: &program, first, last, folder, runs: AtomicU32::new(0) };
+    let ground = Ground::new(keeper)?;
+    write(&ground.folder.join("one-process.toml"), ONE_PROCESS_SUITE)?;
     let mut impossible = Vec::new();
     for disturbance in DISTURBANCES {
         if let Err(reason) = disturb(keeper, &ground, disturbance) {
@@ -167,16 +162,25 @@ fn result_of(document: &Value, expected: &[&str]) -> Value {
     })
 }
 
-fn pinned(cpu: u32) -> Vec<String> {
+pub(super) fn pinned(cpu: u32) -> Vec<String> {
     vec!["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]
 }
 
-impl Ground<'_> {
-    fn call(&self, row: &str) -> Result<Value, String> {
+impl Ground {
+    pub(super) fn new(keeper: &mut Keeper) -> Result<Self, String> {
+        let program = Program::build(keeper)?;
+        let cpus = discover(&Sysroot::host()).cpu.available_cpus;
+        let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return Err("no CPU is known".to_owned()) };
+        let folder = program.store.join("ground");
+        create_folder(&folder)?;
+        Ok(Self { program, first, last, folder, runs: AtomicU32::new(0) })
+    }
+
+    pub(super) fn call(&self, row: &str) -> Result<Value, String> {
         self.through(&[], row)
     }
 
-    fn through(&self, through: &[String], row: &str) -> Result<Value, String> {
+    pub(super) fn through(&self, through: &[String], row: &str) -> Result<Value, String> {
         let mut arguments: Vec<&str> = row.split_whitespace().collect();
         arguments.extend(["--quiet", "--json", "-"]);
         let output = output(self.program.through(through, &arguments).current_dir(&self.folder));
@@ -223,7 +227,7 @@ fn worker_of(parent: u32) -> Option<u32> {
     })
 }
 
-fn quota(ground: &Ground, row: &str) -> Result<Value, String> {
+pub(super) fn quota(ground: &Ground, row: &str) -> Result<Value, String> {
     let group = Group::make("cpu", "trust")?;
     let [set, _] = group.quota_commands(50);
     shell(&set)?;

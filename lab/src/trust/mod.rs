@@ -6,6 +6,7 @@ mod page;
 mod program;
 mod sessions;
 mod statistics;
+mod undisturbed;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -17,7 +18,8 @@ use xtask::shell::Shell;
 use crate::record::{records, write};
 
 const PAGE: &str = "docs/evidence/trust.md";
-pub(crate) const USAGE: &str = "trust [statistics|live|sessions|disturbances|page]";
+
+pub(crate) const USAGE: &str = "trust [statistics|live|sessions|disturbances|undisturbed|page]";
 
 struct Part {
     name: &'static str,
@@ -31,6 +33,7 @@ const PARTS: &[Part] = &[
     Part { name: "live", quiet: true, run: live::run },
     Part { name: "sessions", quiet: true, run: sessions::run },
     Part { name: "disturbances", quiet: true, run: disturbances::run },
+    Part { name: "undisturbed", quiet: true, run: undisturbed::run },
     // Every part writes the page; this one does nothing else.
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::verdicts::Verdicts;
-use super::{disturbances, live, sessions};
+use super::{disturbances, live, sessions, undisturbed as estimates};
 use crate::record::{Record, distinct};
 
 const HEAD: &str = "\
@@ -35,6 +35,7 @@ pub(super) fn render(lines: &[Record]) -> String {
     consecutive(&mut page, lines);
     disturbed(&mut page, lines);
     undisturbed(&mut page, lines);
+    undisturbed_values(&mut page, lines);
     page
 }
 
@@ -308,6 +309,44 @@ fn undisturbed(page: &mut String, lines: &[Record]) {
         let row = disturbances::in_full(row);
         let _ = writeln!(page, "| `{row}` | {} | {high} | {fair} | {low} | {reasons} |", trials.len());
     }
+}
+
+/// Of the trials of a disturbance, the least share that must be within its bound, percent.
+const WITHIN: f64 = 95.0;
+
+fn undisturbed_values(page: &mut String, lines: &[Record]) {
+    let of_part: Vec<&Record> = lines.iter().filter(|line| line.text("part") == "undisturbed").collect();
+    title(page, "Undisturbed values and quiet runs", "undisturbed", &of_part);
+    if of_part.is_empty() {
+        return;
+    }
+    page.push_str("The undisturbed value of a run with the disturbance over the median of the quiet run before it.\n\n");
+    page.push_str("| disturbance | benchmark | trials | undisturbed / quiet, median (min … max) | measured / quiet | within |\n|---|---|---|---|---|---|\n");
+    let (mut within, mut all) = (0, 0);
+    for case in estimates::CASES {
+        let found = latest(lines, "undisturbed", case.name);
+        for row in distinct(found.iter().map(|line| line.text("row"))) {
+            let trials = || found.iter().filter(|line| line.text("row") == row);
+            let sorted = |key| {
+                let mut values: Vec<f64> = trials().filter_map(|line| line.number(key)).collect();
+                values.sort_by(f64::total_cmp);
+                values
+            };
+            let (ratios, measured) = (sorted("ratio"), sorted("measured"));
+            let near = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= case.within).count();
+            let middle = |values: &[f64]| values.get(values.len() / 2).map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
+            let ends = match (ratios.first(), ratios.last()) {
+                (Some(least), Some(most)) => format!(" ({least:.3} … {most:.3})"),
+                _ => String::new(),
+            };
+            let n = trials().count();
+            (within, all) = (within + near as u64, all + n as u64);
+            let bound = 100.0 * case.within;
+            let _ = writeln!(page, "| {} ({}) | `{row}` | {n} | {}{ends} | {} | {near} within {bound} % |", case.name, case.how, middle(&ratios), middle(&measured));
+        }
+    }
+    let sentence = format!("{within} of {all} trials are within their bound; the goal is {WITHIN} %.");
+    goal(page, &sentence, percent(within, all) >= WITHIN);
 }
 
 #[cfg(test)]

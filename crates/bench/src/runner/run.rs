@@ -426,6 +426,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             suite: plan.suite.clone(),
             started: utc_now(),
             seed: plan.seed,
+            label: setting.label.clone(),
             sessions: plan.sessions,
             declared: setting.declared.to_map(),
             ..RunInfo::default()

@@ -28,6 +28,8 @@ pub struct Setting<'a> {
     pub program: Program,
     /// The run's name.
     pub id: String,
+    /// The user's label.
+    pub label: Option<String>,
     /// Time budget in seconds.
     pub time_budget: Option<f64>,
     /// Write budget in bytes, if it differs from the plan's.
@@ -65,6 +67,7 @@ impl<'a> Setting<'a> {
             declared,
             program,
             id: String::new(),
+            label: None,
             time_budget: None,
             write_budget: None,
             repeats_fill_budget: false,

@@ -58,6 +58,8 @@ pub struct RunInfo {
     /// The lowest confidence of the headline results; `null` while none is measured.
     #[serde(alias = "grade")]
     pub confidence: Option<Confidence>,
+    /// The user's label, which finds it.
+    pub label: Option<String>,
     /// Sessions that every row was measured in.
     #[serde(default = "crate::words::one")]
     pub sessions: u32,

@@ -4,6 +4,7 @@ mod live;
 mod output;
 
 use bench::store::{Store, check_writable};
+use model::comparison::{Change, Compared, Direction};
 use model::document::Document;
 use verdict::compare::serves_as_history;
 
@@ -30,6 +31,21 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
     let new = reader.load(&arguments.new)?;
     let history = store.map(|store| history(&store, &base, &new)).unwrap_or_default();
     show(&verdict::compare::compare(&base, &new, &history, areas::RULES)?, arguments)
+}
+
+/// What changed since the previous run of this machine with the same suite, in a line; `None` on a first run.
+pub(crate) fn since_previous(new: &Document) -> Option<String> {
+    let store = environment::store().ok()?;
+    let base = store.load("previous").ok()?;
+    let history = history(&store, &base, new);
+    let comparison = verdict::compare::compare(&base, new, &history, areas::RULES).ok()?;
+    let count = |is: &dyn Fn(&Compared) -> bool| comparison.experiments.iter().filter(|one| is(one)).count();
+    let [better, worse] = [Direction::Better, Direction::Worse].map(|way| count(&|one| one.direction == Some(way)));
+    let [same, unclear] = [Change::Same, Change::Inconclusive].map(|verdict| count(&|one| one.verdict == verdict));
+    let moment = base.run.started.get(..16)?.replace('T', " ");
+    Some(format!(
+        "Since the previous run ({moment} UTC): {worse} slower, {better} faster, {same} unchanged, {unclear} inconclusive."
+    ))
 }
 
 /// The latest runs in the store from which the machine's noise can be estimated.

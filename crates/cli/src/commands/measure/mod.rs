@@ -94,6 +94,7 @@ fn measure(
     let folder = folder(options, &id)?;
     let setting = Setting {
         id,
+        label: options.label.clone(),
         time_budget,
         repeats_fill_budget: options.time_budget.is_some(),
         wait_quiet: options.wait_quiet,

@@ -8,6 +8,7 @@ use model::document::{Document, Status};
 use report::terminal::Surroundings;
 
 use crate::args::measure::Measure;
+use crate::commands::compare::since_previous;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
@@ -32,7 +33,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
         return Ok(outcome(finished));
     }
     let style = Stream::Output.style();
-    let around = surroundings(folder, page.as_deref());
+    let around = surroundings(&finished.document, folder, page.as_deref());
     let tables = options.details.then(|| report::terminal::render(&finished.document, &style)).unwrap_or_default();
     let answer = report::terminal::answer(&finished.document, &around, &style);
     let parts = [tables, answer].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
@@ -57,13 +58,14 @@ fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
 }
 
 /// Where a stored run is, and how commands find it.
-fn surroundings(folder: Option<&RunFolder>, page: Option<&Path>) -> Surroundings {
-    let in_store = |folder: &Path| environment::store().is_ok_and(|store| store.holds(folder));
-    let name = folder.map(|folder| match folder.path().file_name().filter(|_| in_store(folder.path())) {
-        Some(_) => "latest".to_owned(),
-        None => folder.path().display().to_string(),
-    });
-    Surroundings { name, page: page.map(|page| page.display().to_string()), changed: None }
+fn surroundings(document: &Document, folder: Option<&RunFolder>, page: Option<&Path>) -> Surroundings {
+    let in_store = folder.is_some_and(|folder| environment::store().is_ok_and(|store| store.holds(folder.path())));
+    let path = folder.map(|folder| folder.path().display().to_string());
+    Surroundings {
+        name: if in_store { Some("latest".to_owned()) } else { path },
+        page: page.map(|page| page.display().to_string()),
+        changed: in_store.then(|| since_previous(document)).flatten(),
+    }
 }
 
 fn json(finished: &Finished) -> Result<String> {

@@ -40,6 +40,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
     let before = cut_off.seconds();
     let setting = Setting {
         id: document.run.id.clone(),
+        label: document.run.label.clone(),
         time_budget: options.time_budget.map(|budget| before + budget),
         write_budget: options.write_budget,
         repeats_fill_budget: options.time_budget.is_some(),
