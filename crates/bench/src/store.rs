@@ -122,8 +122,12 @@ impl Store {
         let store = store.display();
         match run {
             "latest" => format!("there is no run in the store '{store}' yet. Measure one: assay"),
-            "previous" => format!("there is only one run like the latest in the store '{store}'. Name a run: assay runs"),
-            _ => format!("no run '{run}': it is not a folder, a file, a label, or the beginning of a name in '{store}'"),
+            "previous" => {
+                format!("there is only one run like the latest in the store '{store}'. Name a run: assay runs")
+            }
+            _ => {
+                format!("no run '{run}': it is not a folder, a file, a label, or the beginning of a name in '{store}'")
+            }
         }
     }
 

@@ -320,7 +320,9 @@ fn undisturbed_values(page: &mut String, lines: &[Record]) {
     if of_part.is_empty() {
         return;
     }
-    page.push_str("The undisturbed value of a run with the disturbance over the median of the quiet run before it.\n\n");
+    page.push_str(
+        "The undisturbed value of a run with the disturbance over the median of the quiet run before it.\n\n",
+    );
     page.push_str("| disturbance | benchmark | trials | undisturbed / quiet, median (min … max) | measured / quiet | within |\n|---|---|---|---|---|---|\n");
     let (mut within, mut all) = (0, 0);
     for case in estimates::CASES {
@@ -334,7 +336,8 @@ fn undisturbed_values(page: &mut String, lines: &[Record]) {
             };
             let (ratios, measured) = (sorted("ratio"), sorted("measured"));
             let near = ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= case.within).count();
-            let middle = |values: &[f64]| values.get(values.len() / 2).map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
+            let middle =
+                |values: &[f64]| values.get(values.len() / 2).map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
             let ends = match (ratios.first(), ratios.last()) {
                 (Some(least), Some(most)) => format!(" ({least:.3} … {most:.3})"),
                 _ => String::new(),
@@ -342,7 +345,14 @@ fn undisturbed_values(page: &mut String, lines: &[Record]) {
             let n = trials().count();
             (within, all) = (within + near as u64, all + n as u64);
             let bound = 100.0 * case.within;
-            let _ = writeln!(page, "| {} ({}) | `{row}` | {n} | {}{ends} | {} | {near} within {bound} % |", case.name, case.how, middle(&ratios), middle(&measured));
+            let _ = writeln!(
+                page,
+                "| {} ({}) | `{row}` | {n} | {}{ends} | {} | {near} within {bound} % |",
+                case.name,
+                case.how,
+                middle(&ratios),
+                middle(&measured)
+            );
         }
     }
     let sentence = format!("{within} of {all} trials are within their bound; the goal is {WITHIN} %.");

@@ -1,9 +1,9 @@
 //! The HTML report: one file with style, script, charts and data, which opens without a network, prints to A4, and reads
 //! without scripts. Its layout is in the folder `page`; text from the document passes `text::escaped`.
 
+mod answer;
 mod area;
 pub(crate) mod data;
-mod gauge;
 mod log;
 mod machine;
 mod peaks;
@@ -12,7 +12,6 @@ pub(crate) mod repeat;
 mod scaling;
 mod tables;
 pub(crate) mod text;
-mod verdict;
 
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Environment, Output, State, context};
@@ -72,7 +71,7 @@ fn page(document: &Document) -> Value {
     // Links lead to lines of tables, so the tables come first.
     let mut anchors = Anchors::of(document);
     let (sections, roofline) = area::sections(document, &grids(document), charts(document), &mut anchors);
-    let gauges = gauge::gauges(document, &anchors);
+    let headlines = areas::headlines(document);
     let log = log::kinds(document, &anchors);
     let run = &document.run;
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
@@ -102,9 +101,9 @@ fn page(document: &Document) -> Value {
         title => format!("{machine} · {suite} · Assay"),
         style => style(),
         script => SCRIPT,
-        verdict => verdict::verdict(document, &gauges, &log),
+        answer => answer::answer(document, &headlines, &log),
+        headlines => answer::headlines(&headlines, &anchors),
         head,
-        gauges,
         peaks => peaks::areas(document),
         sections,
         scaling => scaling::lines(document, &anchors),

@@ -36,7 +36,7 @@ pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> Stri
         head(document, style),
         answers(document, style),
         headlines(&lines, style),
-        why_low(&lines, style),
+        why_low_lines(&lines, style),
         next(document, around, style),
     ])
 }
@@ -179,7 +179,7 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
 }
 
 /// One prefix for the value and what it is compared with.
-fn scale(metric: &Metric, area: Area) -> UnitScale {
+pub(crate) fn scale(metric: &Metric, area: Area) -> UnitScale {
     UnitScale::of(metric.summary.median, Notation::of(area, metric.unit))
 }
 
@@ -202,7 +202,8 @@ fn source_words(source: &str) -> &str {
     if source == "datasheet" { "data sheet" } else { source }
 }
 
-fn missing(line: &HeadlineRow<'_>) -> String {
+/// Why a benchmark has no value.
+pub(crate) fn missing(line: &HeadlineRow<'_>) -> String {
     match line.row {
         None => "not measured: not in this suite".to_owned(),
         Some(row) if row.status == Status::Ok => "not measured".to_owned(),
@@ -215,27 +216,23 @@ fn missing(line: &HeadlineRow<'_>) -> String {
     }
 }
 
+fn why_low_lines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
+    why_low(lines).map(|text| wrap(&style.clean(&text), "", style.width)).unwrap_or_default()
+}
+
 /// Why the confidence in headline results is low, and what helps: the warning that most of them share.
-fn why_low(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
+pub(crate) fn why_low(lines: &[HeadlineRow<'_>]) -> Option<String> {
     let measured: Vec<&Row> = lines.iter().filter(|line| line.metric.is_some()).filter_map(|line| line.row).collect();
     let low: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
     let lowers = |warning: &&Warning| warning.confidence == Confidence::Low;
     let warnings: Vec<&Warning> = low.iter().flat_map(|row| row.warnings.iter().filter(lowers)).collect();
     // The order of the codes is from causes to symptoms: of equally frequent ones the first is the cause.
     let code =
-        WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count());
-    let of_code = warnings.iter().filter(|warning| code.is_some_and(|code| warning.code == *code));
-    let Some(worst) = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal)) else {
-        return Vec::new();
-    };
-    let text = format!(
-        "Confidence is low in {} of {}. {} {}",
-        low.len(),
-        counted(measured.len() as u64, "result"),
-        first_sentence(&worst.text),
-        worst.advice
-    );
-    wrap(&style.clean(&text), "", style.width)
+        WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count())?;
+    let of_code = warnings.iter().filter(|warning| warning.code == *code);
+    let worst = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal))?;
+    let (n, all) = (low.len(), counted(measured.len() as u64, "result"));
+    Some(format!("Confidence is low in {n} of {all}. {} {}", first_sentence(&worst.text), worst.advice))
 }
 
 /// What was seen, without its effect.

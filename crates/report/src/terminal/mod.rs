@@ -2,7 +2,7 @@
 //!
 //! Live progress is printed by `cli`, a line for each row by [`row_line`].
 
-mod answer;
+pub(crate) mod answer;
 mod areas;
 mod header;
 mod legend;
