@@ -83,7 +83,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         pause_seconds: *pause,
         repeat_share: *repeat_share,
         layout_seconds: layout_seconds(request),
-        write_budget: request.write_budget.or(request.suite.write_budget),
+        write_budget: request.write_budget.or(request.suite.write_budget.filter(|_| !request.exact_workload)),
     })
 }
 
@@ -221,8 +221,11 @@ mod tests {
             plan(&request, &machine_with_cpus(1)).unwrap().write_budget
         };
         let suites = ["quick", "standard", "rigorous", "classic", "steady"].map(|suite| budget(suite, None));
-        assert_eq!(suites, [Some(100_000_000_000), Some(500_000_000_000), Some(1_000_000_000_000), None, None]);
+        let expected = [Some(4 << 30), Some(500_000_000_000), Some(1_000_000_000_000), Some(120 << 30), None];
+        assert_eq!(suites, expected);
         assert_eq!((budget("quick", Some(7)), budget("classic", Some(7))), (Some(7), Some(7)));
+        let exact = Request { exact_workload: true, ..request("classic") };
+        assert_eq!(plan(&exact, &machine_with_cpus(1)).unwrap().write_budget, None);
     }
 
     #[test]

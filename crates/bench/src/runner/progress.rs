@@ -301,6 +301,12 @@ impl State<'_> {
         }
     }
 
+    /// Process runs that its planned samples still take, at least one.
+    pub(super) fn runs_left(&self) -> u32 {
+        let missing = self.progress.wanted().saturating_sub(count(self.progress.samples.len()));
+        missing.div_ceil(self.planned.sampling.per_launch.max(1)).max(1)
+    }
+
     pub(super) fn next_run_seconds(&self) -> f64 {
         self.progress.next_run_seconds(self.planned)
     }

@@ -332,10 +332,21 @@ impl<'a> Run<'a> {
         self.write_bytes_left().is_some_and(|left| file_bytes.saturating_add(request_bytes) > left)
     }
 
-    /// Bytes that the next process run may write in addition to its file.
+    /// Bytes that the next process run may write in addition to its file: its share of what is left of the budget, so that
+    /// every benchmark has its samples. Rounds until a drive is steady take what they need.
     pub(super) fn most_written_bytes(&self, index: usize) -> Option<u64> {
-        let writes = self.forecast(&self.states[index]).writes.filter(|writes| writes.can_stop)?;
-        self.write_bytes_left().map(|left| left.saturating_sub(writes.file_bytes))
+        let of = |state: &State<'_>| self.forecast(state).writes.filter(|writes| writes.can_stop);
+        let state = &self.states[index];
+        let own = of(state)?;
+        let left = self.write_bytes_left()?.saturating_sub(own.file_bytes);
+        if state.progress.is_until_steady() {
+            return Some(left);
+        }
+        let waiting = self.states.iter().filter(|state| !state.progress.is_over());
+        let weights = waiting.filter_map(|state| Some(of(state)?.weight_bytes as f64 * f64::from(state.runs_left())));
+        let share = own.weight_bytes as f64 / weights.sum::<f64>().max(own.weight_bytes as f64);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a number of bytes")]
+        Some((left as f64 * share) as u64)
     }
 
     fn result_changed(&mut self, index: usize) {

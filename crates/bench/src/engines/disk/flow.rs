@@ -32,8 +32,10 @@ const FULL_RATE_SECONDS: f64 = 0.5;
 const THREAD_MICROSECONDS: u32 = 100;
 /// Below this, the remaining write budget may end a window: more than any window writes.
 const NEARLY_ALL_WRITTEN_BYTES: u64 = 8 << 30;
-/// What is left is shared out between the next window and later ones.
+/// What is left is shared out between the next window and later ones: the last sample takes all, others half, a slice of
+/// warm-up little.
 const WINDOWS_TO_COME: u64 = 2;
+const OF_WARM_UP: u64 = 8;
 /// Fewer times the bytes in flight are too few for a window.
 const LEAST_ROUNDS: u64 = 8;
 const SEQUENTIAL: &[FlowMetric] = &[FlowMetric::Bytes, FlowMetric::Requests, FlowMetric::Latency];
@@ -51,6 +53,9 @@ pub(super) struct DiskFlow {
     keeper: Keeper,
     share_of_work: Option<u64>,
     most_written_bytes: Option<u64>,
+    /// Samples that are still to be taken; `None` during the warm-up.
+    samples_to_come: Option<u32>,
+    samples: u32,
     /// Seconds of each flush, and bytes per second of each window with its flush.
     flushes: Vec<f64>,
     flushed_rates: Vec<f64>,
@@ -99,6 +104,8 @@ impl DiskFlow {
         Ok(Self {
             params: params.clone(),
             share_of_work: task.exact_work.map(|work| share_of_work(work, thread, params.threads as usize)),
+            samples_to_come: None,
+            samples: task.samples,
             most_written_bytes: task.disk.as_ref().and_then(|given| given.most_written_bytes),
             keeper,
             job,
@@ -166,6 +173,7 @@ impl Flow for DiskFlow {
 
     fn prepare(&mut self, next: NextWindow) -> Result<(), String> {
         if next == NextWindow::FirstSample {
+            self.samples_to_come = Some(self.samples);
             self.flushes.clear();
             self.flushed_rates.clear();
         }
@@ -179,6 +187,7 @@ impl Flow for DiskFlow {
             return self.find_full_rate(percent, timer, window);
         }
         self.job.allowance.set(self.allowed_in(window));
+        self.samples_to_come = self.samples_to_come.map(|samples| samples.saturating_sub(1));
         self.helpers.run(&mut self.lanes, (timer, window), tally)?;
         if self.job.allowance.is_spent() {
             tally.over(timer.now());
@@ -245,7 +254,12 @@ impl DiskFlow {
     /// Requests of a window when little of the write budget is left: a part, so that later windows have some too.
     fn allowed_by_writes(&self) -> Option<u64> {
         let left = self.may_write_bytes().filter(|left| *left < NEARLY_ALL_WRITTEN_BYTES)?;
-        let requests = left / WINDOWS_TO_COME / self.params.block / u64::from(self.params.threads.max(1));
+        let windows = match self.samples_to_come {
+            None => OF_WARM_UP,
+            Some(0 | 1) => 1,
+            Some(_) => WINDOWS_TO_COME,
+        };
+        let requests = left / windows / self.params.block / u64::from(self.params.threads.max(1));
         Some(requests.max(self.params.depth.into()))
     }
 

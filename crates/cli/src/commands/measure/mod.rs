@@ -10,7 +10,9 @@ use bench::net::{Key, Target};
 use bench::runner::{self, Setting};
 use bench::store::RunFolder;
 use machine::{Declared, Sysroot};
+use model::disk_target::DiskTarget;
 use model::machine::Machine;
+use model::number::size;
 use model::plan::{Plan, PlanError};
 
 use super::net_serve;
@@ -85,6 +87,9 @@ fn measure(
         return Err(why.to_owned());
     }
     check_json(options)?;
+    if let Some(writes) = plan.writes().filter(|_| !options.quiet) {
+        complain(&will_write(writes.budget, request.disk.as_ref()));
+    }
     host::note_stop_signals();
     let server = match server.map(|(target, key)| net_serve::connect(target, key, options.quiet)).transpose() {
         Ok(server) => server,
@@ -135,6 +140,14 @@ fn list(plan: &Plan, brief: bool) -> Result {
     complain(&total);
     report::plan::skipped(&plan.obstacles()).iter().for_each(|line| complain(line));
     Ok(Outcome::Done)
+}
+
+/// What a run says before it writes to a disk.
+fn will_write(budget: Option<u64>, disk: Option<&DiskTarget>) -> String {
+    let most = budget.filter(|bytes| *bytes < u64::MAX).map(|bytes| format!("at most {} ", size(bytes)));
+    let place = disk.map(|disk| format!(" in {}", disk.directory.display())).unwrap_or_default();
+    let advice = if most.is_some() { "" } else { ", as much as the disk takes; limit it with --write-budget" };
+    format!("disk benchmarks write {}to a test file{place}{advice}", most.unwrap_or_default())
 }
 
 /// The user's time budget, else the suite's if it is measured unchanged.

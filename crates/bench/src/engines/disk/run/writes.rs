@@ -12,6 +12,11 @@ use crate::engines::resources::{NextRun, WriteForecast};
 /// Times the bytes in flight for a process run of unknown size: a slice of warm-up, a sample, and requests in flight.
 const LEAST_ROUNDS: u64 = 4;
 
+/// Times the bytes in flight that show a rate beyond the queue's first filling.
+const WEIGHT_ROUNDS: u64 = 8;
+/// Small requests are limited by the length of a sample, not by bytes.
+const LEAST_WEIGHT_BYTES: u64 = 16 << 20;
+
 /// What a benchmark has written and writes next, if it has a file on a disk. `missing_bytes` are those of its missing files.
 pub(super) fn forecast(next: NextRun<'_>, params: &DiskParams, missing_bytes: u64) -> Option<WriteForecast> {
     if params.engine == DiskEngine::Null {
@@ -25,6 +30,7 @@ pub(super) fn forecast(next: NextRun<'_>, params: &DiskParams, missing_bytes: u6
         file_bytes: missing_bytes + if next.planned.sampling.until_steady { all() } else { 0 },
         request_bytes: if params.op.writes() { next_run_bytes(next, params).unwrap_or_else(unknown) } else { 0 },
         can_stop: params.op.writes() && next.planned.exact_work.is_none(),
+        weight_bytes: WEIGHT_ROUNDS.saturating_mul(params.bytes_in_flight()).max(LEAST_WEIGHT_BYTES),
     })
 }
 
