@@ -7,7 +7,7 @@
 //! of several samples is the quartile on the better side: it holds where interference without gaps (a slower clock, a busy
 //! SMT sibling) hits up to three samples of four, and differs from the median by 0.67 standard deviations on a quiet machine.
 
-use crate::observations::{Observations, Unusable};
+use crate::observations::Observations;
 use crate::summary::Better;
 
 /// The fewest slices without lost time that give a sample a value.
@@ -31,11 +31,11 @@ pub struct Undisturbed {
 /// A sample's value: the median of its slices; `None` below [`NEEDED_SLICES`].
 pub fn of_slices(slices: &[f64]) -> Option<f64> {
     let enough = slices.len() >= NEEDED_SLICES;
-    Observations::new(slices).ok().filter(|_| enough).map(|found| found.median())
+    Observations::new(slices).filter(|_| enough).map(|found| found.median())
 }
 
-/// The value without interference of these samples' values.
-pub fn undisturbed(samples: &[f64], better: Better) -> Result<Undisturbed, Unusable> {
+/// The value without interference of these samples' values; `None` without one.
+pub fn undisturbed(samples: &[f64], better: Better) -> Option<Undisturbed> {
     let observations = Observations::new(samples)?;
     let mut best_first = observations.sorted().to_vec();
     if better == Better::Higher {
@@ -48,7 +48,7 @@ pub fn undisturbed(samples: &[f64], better: Better) -> Result<Undisturbed, Unusa
         let ends = [best_first[near], best_first[far]];
         [ends[0].min(ends[1]), ends[0].max(ends[1])]
     });
-    Ok(Undisturbed { value, interval })
+    Some(Undisturbed { value, interval })
 }
 
 /// The quantile of ordered values, interpolated.
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(undisturbed(&rates, Better::Higher).unwrap(), Undisturbed { value: 4.0, interval: None });
         assert_eq!(undisturbed(&rates, Better::Lower).unwrap().value, 2.0);
         assert_eq!(undisturbed(&[7.0], Better::Higher).unwrap().value, 7.0);
-        assert!(undisturbed(&[], Better::Higher).is_err());
+        assert_eq!(undisturbed(&[], Better::Higher), None);
     }
 
     #[test]

@@ -1,10 +1,35 @@
-//! Judges what only the results of a run together show.
+//! Judges a run: what only its results together show, and a stored run again.
 
-use model::document::{Document, Row};
-use model::warning::Confidence;
+use model::document::{Document, Row, Status};
+use model::sample::{Metric, Summary};
+use model::warning::{self, Confidence};
 
 use crate::rules::AreaRules;
-use crate::{answer, expectation, findings, scaling};
+use crate::{answer, efficiency, expectation, findings, samples, scaling};
+
+/// Judges a stored run again by the rules of this version. Its warnings stay: most rest on what no document has.
+pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
+    let Document { experiments, machine, .. } = &mut *document;
+    for row in experiments.iter_mut().filter(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
+        let of_area = AreaRules::of(rules, row.area);
+        row.metrics.iter_mut().for_each(summarise);
+        let of_efficiency = efficiency::judge(&of_area, row, machine);
+        let is_new = |warning: &warning::Warning| !row.warnings.iter().any(|other| other.code == warning.code);
+        row.warnings.extend(of_efficiency.filter(is_new));
+        efficiency::withdraw_impossible(row);
+        row.confidence = Some(warning::confidence(&row.warnings));
+    }
+    judge_together(document, rules);
+}
+
+/// Computes a summary from the samples again. Percentiles come from a histogram, which is not in the document.
+fn summarise(metric: &mut Metric) {
+    let samples = metric.samples.clone();
+    if let Some(found) = samples::metric(metric.name.as_str(), metric.unit, metric.better, samples) {
+        metric.summary = Summary { percentiles: metric.summary.percentiles, ..found.summary };
+        metric.samples = found.samples;
+    }
+}
 
 /// Sets confidence, scaling and findings of a run.
 pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
@@ -25,4 +50,23 @@ pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
 pub fn headline_confidence(rows: &[Row]) -> Option<Confidence> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
     rows.iter().filter(is_headline).filter_map(|row| row.confidence).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{AREAS, document, sample};
+
+    #[test]
+    fn a_stored_run_judged_again_is_the_same_and_follows_its_samples() {
+        for values in [&[1.0; 9][..], &[1.0, 1.1, 0.9, 1.05, 0.95, 1.2, 5.0]] {
+            let mut judged = document();
+            judged.experiments[0].metrics[0].samples = values.iter().map(|value| sample(*value)).collect();
+            judge_again(&mut judged, AREAS);
+            let mut again: Document = serde_json::from_str(&serde_json::to_string(&judged).unwrap()).unwrap();
+            judge_again(&mut again, AREAS);
+            assert_eq!(again, judged, "{values:?}");
+            assert_eq!(again.experiments[0].metrics[0].summary.n as usize, values.len());
+        }
+    }
 }

@@ -61,7 +61,7 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
 fn undisturbed(samples: &[Sample], better: Better) -> Option<Undisturbed> {
     let values: Vec<f64> = samples.iter().filter_map(|sample| sample.undisturbed).collect();
     let better = if better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
-    let found = stats::undisturbed(&values, better).ok()?;
+    let found = stats::undisturbed(&values, better)?;
     let n = samples.iter().filter_map(|sample| sample.slices).map(u64::from).sum();
     Some(Undisturbed { value: found.value, ci95: found.interval, n, of: "time slices".to_owned() })
 }

@@ -16,16 +16,10 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say: |_, _| {},
-    leading: &[|row| is_fma(row) && params(row).is_some_and(|own| own.element == Element::Fp64), is_fma],
-    single: |_| None,
     declaration: |_| None,
     workload: |_| None,
     table: TableRules { per_core: true, requests: false, always_heading: false },
 };
-
-fn is_fma(row: &Row) -> bool {
-    params(row).is_some_and(|own| own.op == CpuOp::Fma)
-}
 
 /// Order within a precision: the most operations per instruction first, bounds and plain loops last.
 const OPS: [CpuOp; 7] =
@@ -51,12 +45,12 @@ pub type Order = (usize, usize, usize);
 /// The position of a benchmark; the last for one of a later version.
 pub fn order_of(params: Option<&CpuParams>) -> Order {
     let Some(CpuParams { op, element, isa, threads: _ }) = params else { return (usize::MAX, 0, 0) };
-    (place(Element::ALL, element), place(&OPS, op), place(&ISAS.split(' ').collect::<Vec<_>>(), &isa.name()))
+    (place(Element::ALL, element), place(&OPS, op), width_order(*isa))
 }
 
 /// The place of an instruction set in the order: the widest first.
 pub(super) fn width_order(isa: Isa) -> usize {
-    place(&ISAS, &isa)
+    place(&ISAS.split(' ').collect::<Vec<_>>(), &isa.name())
 }
 
 fn place<T: PartialEq>(all: &[T], one: &T) -> usize {

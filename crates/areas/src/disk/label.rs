@@ -17,8 +17,6 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |row, axis| params(row).map_or_else(Vec::new, |own| aspects(row, own, axis)),
     axis,
     say,
-    leading: &[|row| reads(row, DiskPattern::Sequential), |row| reads(row, DiskPattern::Random)],
-    single,
     declaration: |row| params(row).filter(|own| has_ceiling(own)).map(declaration),
     workload,
     table: TableRules { per_core: false, requests: true, always_heading: true },
@@ -28,15 +26,6 @@ fn workload(row: &Row) -> Option<Workload> {
     let own = params(row)?;
     let same = DiskParams { block: 0, size: 0, threads: 0, ..own.clone() };
     Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
-}
-
-fn reads(row: &Row, pattern: DiskPattern) -> bool {
-    params(row).is_some_and(|own| own.pattern == pattern && own.op == DiskOp::Read && own.cache == DiskCache::Bypassed)
-}
-
-fn single(row: &Row) -> Option<u64> {
-    let alone = params(row).is_some_and(|own| own.depth == 1 && own.load_percent.is_none());
-    (alone && reads(row, DiskPattern::Random)).then_some(0)
 }
 
 /// Whether a device's limit applies: not memory's, our own loop's or the offered load.

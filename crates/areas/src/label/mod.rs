@@ -155,11 +155,6 @@ pub fn table_rules(area: Area) -> TableRules {
     labels(area).table
 }
 
-/// An area inside a sentence: `the processor`.
-pub fn area_words(area: Area) -> &'static str {
-    labels(area).in_sentence
-}
-
 /// The id without its position on the axis.
 pub fn stem(row: &Row, axis: Axis) -> String {
     let place = axis.part(row);

@@ -22,10 +22,6 @@ pub struct Labels {
     pub(crate) axis: fn(&[&Row]) -> Axis,
     /// Removes from the common properties those that a sentence about a result names all the same.
     pub(crate) say: fn(&Row, &mut Common),
-    /// Which results represent the area, the best first; then any rate.
-    pub leading: &'static [fn(&Row) -> bool],
-    /// The size of a result of one access, request or round trip at a time; the largest represents the area.
-    pub single: fn(&Row) -> Option<u64>,
     pub declaration: fn(&Row) -> Option<&'static str>,
     pub workload: fn(&Row) -> Option<Workload>,
     pub table: TableRules,

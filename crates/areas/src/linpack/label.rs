@@ -16,8 +16,6 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say: |_, _| {},
-    leading: &[|row| params(row).is_some_and(|own| own.op == LinpackOp::Lu)],
-    single: |_| None,
     declaration: |_| None,
     workload: |_| None,
     table: TableRules { per_core: false, requests: false, always_heading: false },

@@ -16,8 +16,6 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |_, _| Vec::new(),
     axis: |_| Axis::Threads,
     say,
-    leading: &[|row| streams(row, MemoryOp::Read), |row| streams(row, MemoryOp::Copy)],
-    single,
     declaration: |row| params(row).map(|_| "--declare memory.channels=12 --declare memory.mts=6000"),
     workload,
     table: TableRules { per_core: false, requests: false, always_heading: false },
@@ -42,10 +40,6 @@ pub fn without_block(row: &Row) -> Row {
 pub(super) fn streams(row: &Row, op: MemoryOp) -> bool {
     let beyond_caches = |own: &MemoryParams| own.level.as_deref().is_none_or(|level| level == "dram");
     params(row).is_some_and(|own| own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(own))
-}
-
-fn single(row: &Row) -> Option<u64> {
-    params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none()).map(|own| own.working_set)
 }
 
 /// The parameters of a memory result of this version.

@@ -2,7 +2,7 @@
 
 use model::document::{Row, Status};
 use model::experiment::{LOOPBACK, NetParams, Params};
-use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
+use model::io::{Direction, NetMode, Segmentation, Wait};
 use model::number::percent_exact;
 use model::unit::Better;
 
@@ -17,8 +17,6 @@ pub(super) const LABELS: Labels = Labels {
     aspects: |row, _| params(row).map_or_else(Vec::new, |own| aspects(own).into_iter().map(Some).collect()),
     axis,
     say: |_, common| common.aspects.truncate(ASPECTS_OF_A_RUN),
-    leading: &[|row| params(row).is_some_and(|own| (own.protocol, own.mode) == (Protocol::Tcp, NetMode::Stream))],
-    single: |row| params(row).filter(|own| own.mode == NetMode::Pingpong).map(|_| 0),
     declaration,
     workload,
     table: TableRules { per_core: false, requests: true, always_heading: false },

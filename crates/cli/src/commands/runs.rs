@@ -11,7 +11,11 @@ use crate::exit::{Outcome, Result, print};
 
 /// Prints the tables of a stored run, or its one-screen answer.
 pub(crate) fn show(arguments: &Show) -> Result {
-    let document = environment::store()?.load(&arguments.run)?;
+    let mut document = environment::store()?.load(&arguments.run)?;
+    if document.answers.is_empty() {
+        // A run of an earlier version.
+        verdict::run::judge_again(&mut document, areas::RULES);
+    }
     let style = Stream::Output.style();
     let text = if arguments.answer {
         let around = report::terminal::Surroundings { name: Some(arguments.run.clone()), ..Default::default() };

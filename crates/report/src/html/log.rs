@@ -21,9 +21,6 @@ pub(super) struct WarningKind {
     /// The end of its anchor.
     anchor: String,
     title: String,
-    /// The title inside a sentence.
-    #[serde(skip)]
-    pub(super) words: String,
     cause: Option<&'static str>,
     consequence: Option<&'static str>,
     /// `27 rows`.
@@ -98,8 +95,7 @@ impl WarningKind {
         let words = warning_words(code);
         Self {
             anchor: code_anchor(code),
-            title: if words.starts_with("vCPU") { words.clone() } else { capital(&words) },
-            words,
+            title: if words.starts_with("vCPU") { words } else { capital(&words) },
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: consequence.filter(|consequence| !worst.contains(consequence)),
             rows: counted(warnings.len() as u64, "result"),
