@@ -113,8 +113,13 @@ mod tests {
         metric.summary = Summary { median, ci95: Some(ci95), ..Summary::default() };
         let of = |value| Undisturbed { value, ci95: Some([0.99 * value, 1.01 * value]), n: 9, of: String::new() };
         metric.summary.undisturbed = undisturbed.map(of);
-        metric.peaks =
-            vec![Peak { kind: PeakKind::Sustained, value: 100.0, formula: "10 x 10".into(), ..Peak::default() }];
+        metric.peaks = vec![Peak {
+            kind: PeakKind::Sustained,
+            value: 100.0,
+            formula: "10 x 10".into(),
+            inputs: Vec::new(),
+            uncertainty: None,
+        }];
         row
     }
 

@@ -403,7 +403,7 @@ pub(super) mod tests {
         Look { hz, disagreement: 0.0, nominal_seconds: 30e-6, seconds: 30e-6, paced: false }
     }
 
-    fn record(start_us: u64, lengths_us: &[u64]) -> Record {
+    pub(in crate::worker) fn record(start_us: u64, lengths_us: &[u64]) -> Record {
         in_bursts(start_us, &[lengths_us])
     }
 

@@ -122,6 +122,7 @@ mod tests {
             file_bytes: MIB,
             request_bytes: LEAST_ROUNDS * write_params().bytes_in_flight(),
             can_stop: true,
+            weight_bytes: LEAST_WEIGHT_BYTES,
         };
         assert_eq!(unknown, wanted);
         let runs = [launched(1, 64 * MIB, 5 * MIB), launched(2, 0, 3 * MIB)];
