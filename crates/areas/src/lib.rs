@@ -24,7 +24,7 @@ pub use plan::{RULES, headlines, method, plan, rules};
 pub use request::{Choices, CoreFeatures, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;
-pub use verdict::headline::HeadlineRow;
+pub use verdict::answer::HeadlineRow;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
 use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
 use model::warning::{Warning, WarningCode};
-use verdict::headline::{HeadlineRow, headline_rows};
+use verdict::answer::{HeadlineRow, headline_rows};
 use verdict::rules::AreaRules;
 
 use crate::request::{AreaEntry, Request};

@@ -50,7 +50,7 @@ pub struct Folder {
     path: PathBuf,
 }
 
-#[expect(missing_docs, reason = "each is named after what is there")]
+#[expect(missing_docs, reason = "each has the name of its contents")]
 impl Folder {
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }

@@ -22,6 +22,39 @@ pub fn answers(document: &Document, table: &[AreaRules]) -> Vec<Answer> {
     Area::ALL.iter().filter_map(of).collect()
 }
 
+/// A line of the first screen of a run.
+#[derive(Clone, Debug)]
+pub struct HeadlineRow<'a> {
+    /// Its area.
+    pub area: Area,
+    /// The area's name on its first line, else empty.
+    pub group: &'static str,
+    /// The line's text.
+    pub words: String,
+    /// The benchmark; `None` where none was planned.
+    pub row: Option<&'a Row>,
+    /// The metric that is shown; `None` where it was not measured.
+    pub metric: Option<&'a Metric>,
+}
+
+/// The lines of the areas of a run, in order.
+pub fn headline_rows<'a>(document: &'a Document, table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
+    let mut last = "";
+    let mut lines = Vec::new();
+    for rules in table {
+        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == rules.area).collect();
+        let title = (rules.answer.title)(&rows);
+        for headline in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
+            let row = headline.row(&rows);
+            let group = if title == last { "" } else { title };
+            let metric = row.and_then(|row| headline.metric(row));
+            lines.push(HeadlineRow { area: rules.area, group, words: headline.words(row), row, metric });
+            last = title;
+        }
+    }
+    lines
+}
+
 /// A headline benchmark with its value and what it should be.
 struct Judged<'a> {
     headline: &'a Headline,

@@ -13,7 +13,7 @@ use crate::rules::AreaRules;
 
 /// No processor's clock is higher, in Hz: the end of the range above a base clock whose boost is unknown.
 const HIGHEST_CLOCK_HZ: f64 = 10e9;
-/// The share of a data sheet's figure that a healthy device reaches; makers round, and state the slowest of a series.
+/// The share of its data sheet that a healthy device reaches; makers round, and state the slowest of a series.
 const OF_DATASHEET: [f64; 2] = [0.9, 1.1];
 /// Sources, the most specific first, with the limits that they are.
 const SOURCES: &[(PeakKind, &str)] = &[

@@ -3,9 +3,20 @@
 use model::sample::{Metric, Sample, Summary, Undisturbed};
 use model::unit::{Better, Unit};
 
-use crate::judge::{DISTURBED, ProcessRun};
+use crate::rules::ProcessRun;
 
 const OUTLIER: &str = "outlier";
+/// The mark of the samples of a disturbed process run.
+pub(crate) const DISTURBED: &str = "disturbed";
+
+/// The median; `None` without a value.
+pub fn median(values: &[f64]) -> Option<f64> {
+    stats::Observations::new(values).map(|values| values.median())
+}
+
+pub(crate) fn percentile(values: &[f64], percent: f64) -> Option<f64> {
+    stats::Observations::new(values)?.percentile(percent)
+}
 
 pub(crate) fn values_of(samples: &[Sample]) -> Vec<f64> {
     samples.iter().map(|sample| sample.value).collect()

@@ -11,26 +11,12 @@ use std::process::ExitCode;
 
 use stats::random::Random;
 
-use self::cluster::{Count, Fault, Level, Made, simulate};
+use self::cluster::{Count, Made, simulate};
+use self::page::{FAULTS, LEVELS, Line, SIZES};
 use xtask::shell::Shell;
 
 pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example] [--clusters N] [--seed N]";
-const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];
-const LEVELS: [Level; 3] = [
-    Level { name: "quiet", apart: 0.005, pass_spread: 0.005, noise: 0.5 },
-    Level { name: "as recorded", apart: 0.01, pass_spread: 0.01, noise: 1.0 },
-    Level { name: "rough", apart: 0.015, pass_spread: 0.015, noise: 1.5 },
-];
-const FAULTS: [Fault; 3] = [None, Some("cpu"), Some("memory")];
 const MOST_SLOW: f64 = 0.3;
-
-/// What was counted of the clusters of a size and a fault at a level.
-struct Line {
-    level: &'static str,
-    nodes: usize,
-    fault: Fault,
-    count: Count,
-}
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let done = match arguments {

@@ -2,8 +2,22 @@
 
 use std::fmt::Write as _;
 
-use super::cluster::Count;
-use super::{FAULTS, LEVELS, Line, SIZES};
+use super::cluster::{Count, Fault, Level};
+
+pub(super) const SIZES: [usize; 6] = [4, 8, 16, 64, 250, 1000];
+pub(super) const LEVELS: [Level; 3] = [
+    Level { name: "quiet", apart: 0.005, pass_spread: 0.005, noise: 0.5 },
+    Level { name: "as recorded", apart: 0.01, pass_spread: 0.01, noise: 1.0 },
+    Level { name: "rough", apart: 0.015, pass_spread: 0.015, noise: 1.5 },
+];
+pub(super) const FAULTS: [Fault; 3] = [None, Some("cpu"), Some("memory")];
+/// What was counted of the clusters of a size and a fault at a level.
+pub(super) struct Line {
+    pub(super) level: &'static str,
+    pub(super) nodes: usize,
+    pub(super) fault: Fault,
+    pub(super) count: Count,
+}
 
 pub(super) const PATH: &str = "docs/evidence/cluster-simulation.md";
 

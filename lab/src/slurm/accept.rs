@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::config::{MAX_SUBMIT_JOBS, NODES};
-use super::plan::{PATIENCE, Plan, Running, Said};
+use super::plan::{PATIENCE, Plan, Running, Said, none};
 use super::queue::Watch;
 use super::rig::{as_user, fresh, program};
 use xtask::set_up::has;
@@ -25,10 +25,6 @@ pub(super) fn check(name: &str, result: Result<(), String>) -> Tally {
             Tally::failure(format!("{name}: {why}"))
         }
     }
-}
-
-pub(super) fn none(faults: &[String]) -> Result<(), String> {
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
 pub(super) fn holds(condition: bool, what: &str, said: &Said) -> Result<(), String> {

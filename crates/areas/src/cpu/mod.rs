@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub mod choice;
+mod command;
 mod expand;
 mod findings;
 mod headline;
@@ -14,7 +15,8 @@ use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Resource};
 
-pub use choice::{CpuChoice, suite};
+pub use choice::CpuChoice;
+pub use command::suite;
 pub use expand::NOP;
 
 use crate::request::AreaEntry;

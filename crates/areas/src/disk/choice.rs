@@ -1,14 +1,12 @@
 //! The disk benchmarks that a suite or the user chooses, and the suite of `assay disk`.
 
 use clap::Args;
-use model::experiment::Area;
 use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
-use model::plan::{PlanError, Sampling};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
 use crate::fields::{Threads, kept, one_or_more, or, seconds, sizes, some_sampling, usual};
-use crate::suite::Suite;
 
 pub(super) const MOST_DEPTH: u32 = 1024;
 /// Rounds of which five in a row must be steady: up to four times those of the specification.
@@ -144,7 +142,7 @@ impl DiskChoice {
     }
 
     /// A block narrowed to these options; `None` if nothing is left.
-    fn narrowed(&self, block: &Self) -> Option<Self> {
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let (mut op, pattern) = (kept(&self.op, &block.op), kept(&self.pattern, &block.pattern));
         let named = !self.pattern.is_empty() && !pattern.is_empty() || !self.op.is_empty() && !op.is_empty();
         // A kind of write selects writes.
@@ -168,28 +166,12 @@ impl DiskChoice {
     }
 }
 
-const DISK: &str = include_str!("../../../../suites/disk.toml");
-
-/// The suite, narrowed to the choice; an error if no benchmark is left.
-pub fn suite(choice: &DiskChoice) -> Result<Suite, PlanError> {
-    let suite = Suite::parse(DISK, "disk")?;
-    let disk: Vec<DiskChoice> = suite.disk.iter().filter_map(|block| choice.narrowed(block)).collect();
-    if disk.is_empty() {
-        let words = |block: &DiskChoice| {
-            let patterns: Vec<&str> = block.pattern.iter().map(|pattern| pattern.name()).collect();
-            let ops: Vec<&str> = block.op.iter().map(|op| op.name()).collect();
-            format!("{} with {}", patterns.join(", "), ops.join(", "))
-        };
-        let known: Vec<String> = suite.disk.iter().filter(|block| block.base).map(words).collect();
-        return Err(PlanError(format!("there is no disk benchmark of that combination; known: {}", known.join("; "))));
-    }
-    let time_budget = suite.time_budget.filter(|_| choice.is_open());
-    Ok(Suite { name: Area::Disk.to_string(), disk, time_budget, ..suite })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::suite;
+    use crate::suite::Suite;
+    use model::plan::PlanError;
 
     fn rows(choice: &DiskChoice) -> Vec<DiskChoice> {
         suite(choice).unwrap().disk

@@ -3,6 +3,7 @@
 mod beforehand;
 pub(crate) mod charts;
 pub mod choice;
+mod command;
 mod expand;
 pub mod familiar;
 pub mod feasible;
@@ -19,7 +20,8 @@ use model::experiment::{Area as Name, Params};
 use model::plan::Plan;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
-pub use choice::{DiskChoice, suite};
+pub use choice::DiskChoice;
+pub use command::suite;
 
 use crate::request::{AreaEntry, Request};
 use crate::suite::Suite;

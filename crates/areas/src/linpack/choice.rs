@@ -1,16 +1,14 @@
 //! The LINPACK benchmarks that a suite or the user chooses, and the suite of `assay linpack`.
 
 use clap::Args;
-use model::experiment::Area;
 use model::isa::Element;
 use model::linpack::{LinpackEngine, LinpackOp};
-use model::plan::{PlanError, Sampling};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-use super::solver::{computes, refused_factors};
+use super::solver::computes;
 use crate::fields::{IsaChoice, Threads, from_text, kept, or, seconds, some_sampling, some_seconds, usual, widest};
-use crate::suite::Suite;
 
 /// The largest order: a matrix of 8 TB.
 pub(crate) const MOST_N: u64 = 1 << 20;
@@ -179,7 +177,7 @@ const fn aim() -> f64 {
 
 impl LinpackChoice {
     /// A block narrowed to these options; `None` if nothing is left.
-    fn narrowed(&self, block: &Self) -> Option<Self> {
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let op = kept(&self.op, &block.op);
         let is_requested = block.elements.iter().any(|element| self.elements.contains(element));
         if op.is_empty() || (block.role == Role::OnRequest && !is_requested) {
@@ -218,27 +216,10 @@ impl LinpackChoice {
     }
 }
 
-const LINPACK: &str = include_str!("../../../../suites/linpack.toml");
-
-/// The suite, narrowed to the choice; an error if no benchmark is left.
-pub fn suite(choice: &LinpackChoice) -> Result<Suite, PlanError> {
-    let has_factors = choice.op.is_empty() || choice.op.contains(&LinpackOp::LuMixed);
-    let refused = choice.elements.iter().find_map(|element| refused_factors(*element));
-    if let Some(sentence) = refused.filter(|_| has_factors) {
-        return Err(PlanError(sentence.to_owned()));
-    }
-    let suite = Suite::parse(LINPACK, "linpack")?;
-    let linpack: Vec<LinpackChoice> = suite.linpack.iter().filter_map(|block| choice.narrowed(block)).collect();
-    if linpack.is_empty() {
-        let known = "--op lu with --type fp64, lu_mixed with --type fp32 or bf16, and gemm with --type fp64 or fp32";
-        return Err(PlanError(format!("there is no LINPACK benchmark of that combination; known: {known}")));
-    }
-    Ok(Suite { name: Area::Linpack.to_string(), linpack, ..suite })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linpack::suite;
 
     fn rows(choice: &LinpackChoice) -> Vec<LinpackChoice> {
         suite(choice).unwrap().linpack

@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub mod choice;
+mod command;
 mod cost;
 mod expand;
 mod findings;
@@ -13,7 +14,8 @@ pub mod solver;
 use model::experiment::Area as Name;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Resource};
 
-pub use choice::{LinpackChoice, suite};
+pub use choice::LinpackChoice;
+pub use command::suite;
 
 use crate::request::AreaEntry;
 

@@ -4,14 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::Args;
-use model::experiment::Area;
 use model::isa::{MemoryOp, MemoryPattern, Pages, Placement};
-use model::plan::{PlanError, Sampling};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
 use crate::fields::{IsaChoice, Threads, kept, one_or_more, or, size, sizes, some_sampling, some_size, widest};
-use crate::suite::Suite;
 
 /// Memory benchmarks, as options of `assay memory` or a `[[memory]]` block of a suite: every combination of the lists.
 /// An empty list is a parameter that does not apply.
@@ -164,7 +162,7 @@ impl MemoryChoice {
     }
 
     /// A block narrowed to these options; `None` if nothing is left.
-    fn narrowed(&self, block: &Self) -> Option<Self> {
+    pub(super) fn narrowed(&self, block: &Self) -> Option<Self> {
         let (op, pattern) = (kept(&self.op, &block.op), kept(&self.pattern, &block.pattern));
         // Curves, loads, matrices of nodes and comparisons of vectors are more than one operation at one size.
         let compared = block.isa.iter().any(|isa| matches!(isa, IsaChoice::Named(_)));
@@ -205,28 +203,10 @@ const fn yes() -> bool {
     true
 }
 
-const MEMORY: &str = include_str!("../../../../suites/memory.toml");
-
-/// The suite, narrowed to the choice; an error if no benchmark is left.
-pub fn suite(choice: &MemoryChoice) -> Result<Suite, PlanError> {
-    let suite = Suite::parse(MEMORY, "memory")?;
-    let memory: Vec<MemoryChoice> = suite.memory.iter().filter_map(|block| choice.narrowed(block)).collect();
-    if memory.is_empty() {
-        let streams: Vec<&str> = MemoryOp::STREAMS.iter().map(|op| op.name()).collect();
-        let blocks: Vec<&str> = MemoryOp::OF_BLOCKS.iter().map(|op| op.name()).collect();
-        return Err(PlanError(format!(
-            "there is no memory benchmark of that combination; known: --pattern sequential with --op {}; random with \
-             {} in blocks, and increment; chase with load; pair with handoff; --nodes with read, copy_nt and load",
-            streams.join(", "),
-            blocks.join(", ")
-        )));
-    }
-    Ok(Suite { name: Area::Memory.to_string(), memory, ..suite })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::suite;
 
     fn rows(choice: &MemoryChoice) -> Vec<MemoryChoice> {
         suite(choice).unwrap().memory

@@ -3,6 +3,7 @@
 pub mod blocks;
 pub(crate) mod charts;
 pub mod choice;
+mod command;
 mod core_ceiling;
 mod expand;
 mod findings;
@@ -21,7 +22,8 @@ use model::warning::{Warning, WarningCode};
 use verdict::judge::{ProcessRun, settings};
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
-pub use choice::{MemoryChoice, suite};
+pub use choice::MemoryChoice;
+pub use command::suite;
 pub use working_sets::is_beyond_caches;
 
 use crate::request::AreaEntry;

@@ -1,15 +1,13 @@
 //! The network benchmarks that a suite or the user chooses, and the suite of `assay net`.
 
 use clap::Args;
-use model::experiment::Area;
 use model::io::{Direction, NetMode, Protocol, Segmentation, Wait};
-use model::plan::{PlanError, Sampling};
+use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
 use crate::fields::{Threads, kept, one_or_more, or, sizes, some_sampling, usual};
-use crate::suite::Suite;
 
 /// Network benchmarks, as options of `assay net` or a `[[net]]` block of a suite: every combination of the lists.
 /// A mode ignores parameters that it does not have.
@@ -105,7 +103,7 @@ impl NetChoice {
         self.mode.iter().map(|mode| Self { mode: vec![*mode], ..self.clone() }).collect()
     }
 
-    fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
+    pub(super) fn narrowed(&self, blocks: &[Self]) -> Vec<Self> {
         let left = blocks.iter().flat_map(Self::of_each_mode).filter_map(|block| self.left_of(&block));
         self.put_blocks(left.collect())
     }
@@ -155,7 +153,7 @@ impl NetChoice {
         filled.filter(|stanza| !stanza.block.is_empty()).collect()
     }
 
-    fn refusal(&self) -> String {
+    pub(super) fn refusal(&self) -> String {
         let chosen = self.options().map(|(option, has)| {
             let kinds =
                 NetMode::ALL.iter().flat_map(|mode| Protocol::ALL.iter().map(move |protocol| (*protocol, *mode)));
@@ -166,17 +164,4 @@ impl NetChoice {
         let chosen: String = chosen.collect();
         format!("there is no network benchmark of that combination; there are {}{chosen}", known_modes())
     }
-}
-
-const NET: &str = include_str!("../../../../suites/net.toml");
-
-/// The suite, narrowed to the choice; an error if no benchmark is left.
-pub fn suite(choice: &NetChoice) -> Result<Suite, PlanError> {
-    let suite = Suite::parse(NET, "net")?;
-    let net = choice.narrowed(&suite.net);
-    if net.is_empty() {
-        return Err(PlanError(choice.refusal()));
-    }
-    let time_budget = suite.time_budget.filter(|_| choice.is_open());
-    Ok(Suite { name: Area::Net.to_string(), net, time_budget, ..suite })
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub mod choice;
+mod command;
 pub mod expand;
 mod findings;
 mod headline;
@@ -13,7 +14,8 @@ use model::experiment::{Area as Name, Params};
 use model::io::NetMode;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
-pub use choice::{NetChoice, suite};
+pub use choice::NetChoice;
+pub use command::suite;
 
 use crate::request::AreaEntry;
 

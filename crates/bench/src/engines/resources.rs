@@ -66,7 +66,7 @@ pub(crate) struct WriteForecast {
     pub(crate) request_bytes: u64,
     /// Whether the process run can stop once it has written a given number of bytes.
     pub(crate) can_stop: bool,
-    /// What a process run should be able to write, in proportion to others: the budget is shared out by it.
+    /// What a process run should be able to write: the budget is shared out in proportion to it.
     pub(crate) weight_bytes: u64,
 }
 

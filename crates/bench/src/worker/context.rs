@@ -13,6 +13,7 @@ use super::flow_record::FlowRecord;
 use super::observe::nodes_of;
 use super::record::JobRecord;
 use super::record::{self, Record};
+use super::slices;
 use crate::engines::{Engine, Profile, Trouble};
 
 /// Lead time of a common start: a clock look, then all threads spin.
@@ -103,7 +104,8 @@ impl<'a> RunContext<'a> {
 
     pub(super) fn send_sample(&self, profile: Profile) -> Result<Option<f64>, EarlyEnd> {
         let records: Vec<Record> = lock(&self.records).iter_mut().filter_map(Option::take).collect();
-        let metrics = record::combine(&records, profile, &self.timer, self.task);
+        let mut metrics = record::combine(&records, profile, &self.timer, self.task);
+        slices::note(&mut metrics, &records, profile.measure);
         self.send(&Message::Sample { metrics, histogram: None })?;
         Ok(record::start_spread_seconds(&records))
     }

@@ -6,7 +6,6 @@ use model::wire::{MetricSample, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
 
 use super::clock_probe::Look;
-use super::slices;
 use crate::engines::{JobProfile, Measure, Profile, Residuals};
 
 /// Minimum excess of a gap over the burst's median; less is noise of time stamps and cache misses.
@@ -260,7 +259,6 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         Measure::Rate(_) | Measure::Accesses(_) if whole => until_the_last(&per_thread),
         measure => headline(measure, &per_thread),
     };
-    let slices = slices::undisturbed(records, window, profile.measure);
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let (name, unit, better) = profile.measure.metric();
     let sample = Sample {
@@ -269,20 +267,17 @@ pub(super) fn combine(records: &[Record], profile: Profile, timer: &Timer, task:
         seconds,
         clock_hz: Some(clock_hz),
         stolen_seconds: Some(mean(records.iter().map(|record| record.gap_seconds))),
-        undisturbed: slices.value,
-        slices: slices.n,
         per_thread,
         ..sample_from(task, timer, window.begin)
     };
-    let undisturbed = slices.value.map(|_| clock_hz);
-    let clock = Sample { value: clock_hz, work: None, undisturbed, per_thread: Vec::new(), ..sample.clone() };
+    let clock = Sample { value: clock_hz, work: None, per_thread: Vec::new(), ..sample.clone() };
     let clock = MetricSample { name: MetricName::Clock, unit: Unit::Hertz, better: Better::Higher, sample: clock };
     let second = second_metric(profile.measure, &sample, records, window);
     [Some(MetricSample { name, unit, better, sample }), second, Some(clock)].into_iter().flatten().collect()
 }
 
 /// The time in which all threads worked. Threads that took turns have none; all of their time counts then.
-fn counted_window(records: &[Record]) -> Stretch {
+pub(super) fn counted_window(records: &[Record]) -> Stretch {
     let ends = |of: fn(&Record) -> f64, pick: fn(f64, f64) -> f64| records.iter().map(of).reduce(pick).unwrap_or(0.0);
     let common = Stretch { begin: ends(Record::begin, f64::max), end: ends(Record::end, f64::min) };
     let all = Stretch { begin: ends(Record::begin, f64::min), end: ends(Record::end, f64::max) };
@@ -305,14 +300,12 @@ fn second_metric(measure: Measure, headline: &Sample, records: &[Record], window
             let accesses = headline.per_thread.iter().map(|share| share.work).sum::<f64>() / bytes as f64;
             let (value, work) = (busy / accesses, Some(accesses));
             let sample = Sample { value, work, seconds: busy, per_thread: Vec::new(), ..headline.clone() };
-            let sample = Sample { undisturbed: None, slices: None, ..sample };
             Some(MetricSample { name: MetricName::Latency, unit: Unit::Second, better: Better::Lower, sample })
         }
         Measure::Loaded => {
             let shares: Vec<ThreadShare> = records.iter().skip(1).map(|record| record.inside(window)).collect();
             let (value, work, seconds) = self::headline(Measure::Rate(Unit::BytePerSecond), &shares);
             let sample = Sample { value, work: Some(work), seconds, per_thread: shares, ..headline.clone() };
-            let sample = Sample { undisturbed: None, slices: None, ..sample };
             let (unit, better) = (Unit::BytePerSecond, Better::Higher);
             Some(MetricSample { name: MetricName::Throughput, unit, better, sample })
         }

@@ -1,6 +1,9 @@
 //! The time slices of a sample in which no thread lost time. Pure arithmetic on the records of its threads.
 
-use super::record::{Record, Stretch, headline};
+use model::sample::MetricName;
+use model::wire::MetricSample;
+
+use super::record::{Record, Stretch, counted_window, headline};
 use crate::engines::Measure;
 
 /// Length of a slice: five chunks, so that a few milliseconds between two interruptions give some.
@@ -8,14 +11,26 @@ const SLICE_SECONDS: f64 = 1e-3;
 
 /// The value that these slices of the window have, and their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Slices {
-    pub(super) value: Option<f64>,
-    pub(super) n: Option<u32>,
+struct Slices {
+    value: Option<f64>,
+    n: Option<u32>,
+}
+
+/// Notes the slices of a sample in its headline metric, and in the clock, which is measured for the whole sample.
+pub(super) fn note(metrics: &mut [MetricSample], records: &[Record], measure: Measure) {
+    let found = undisturbed(records, counted_window(records), measure);
+    for (index, metric) in metrics.iter_mut().enumerate() {
+        let is_clock = metric.name == MetricName::Clock;
+        if index == 0 || is_clock {
+            metric.sample.undisturbed = if is_clock { found.value.and(Some(metric.sample.value)) } else { found.value };
+            metric.sample.slices = found.n;
+        }
+    }
 }
 
 /// The slices of a window in which all threads worked. Of a latency under load only the first thread counts, but time that
 /// any thread lost changes the load.
-pub(super) fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices {
+fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices {
     let counted = if measure == Measure::Loaded { &records[..records.len().min(1)] } else { records };
     #[expect(
         clippy::cast_possible_truncation,

@@ -21,23 +21,15 @@ use crate::rules::AreaRules;
 use surroundings::{Scale, TICK_SECONDS};
 
 pub use crate::rules::ProcessRun;
+pub use crate::samples::median;
+use crate::samples::{DISTURBED, percentile};
 pub use steady::set as set_steady;
 pub use surroundings::others_share;
 
-pub(crate) const DISTURBED: &str = "disturbed";
 /// How far two slices of warm-up differ on a device that has settled: disks on a shared host, 100 ms each.
 const USUAL_CHANGE: f64 = 0.2;
 /// A process run at this share of the highest clock ran at full clock. A choice.
 const FULL_CLOCK: f64 = 0.98;
-
-/// The median; `None` without a value.
-pub fn median(values: &[f64]) -> Option<f64> {
-    stats::Observations::new(values).map(|values| values.median())
-}
-
-fn percentile(values: &[f64], percent: f64) -> Option<f64> {
-    stats::Observations::new(values)?.percentile(percent)
-}
 
 /// The conditions of a result. `best` is the most operations per cycle that the same kernel has shown in any result.
 pub fn conditions(

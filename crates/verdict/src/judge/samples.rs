@@ -6,8 +6,7 @@ use model::sample::{Metric, MetricName, Sample};
 use model::unit::Better;
 use model::warning::{Warning, WarningCode};
 
-use super::median;
-use crate::samples::values_of;
+use crate::samples::{median, values_of};
 
 pub(super) fn clock(row: &Row) -> Vec<Warning> {
     let disagreement = row.conditions.clock_disagreement.unwrap_or(0.0);

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use areas::Request;
 use bench::host;
-use model::experiment::{Area, Experiment, NetParams, Params, net_id};
+use model::experiment::{Experiment, NetParams, net_id};
 use model::io::NetMode;
 use model::machine::Machine;
 use model::unit::format_size;
@@ -13,10 +12,8 @@ use stats::{Better, RatioVerdict, ratio, summarise};
 
 pub(super) fn of_suite(path: &Path, machine: &Machine) -> Result<Vec<NetParams>, String> {
     let suite = host::suite(&path.display().to_string()).map_err(|error| error.to_string())?;
-    let request = Request { areas: vec![Area::Net], ..host::request(suite, machine) };
-    let plan = areas::plan(&request, machine).map_err(|error| error.to_string())?;
-    let net = |params| if let Params::Net(params) = params { Some(params) } else { None };
-    Ok(plan.rows.into_iter().filter_map(|row| net(row.experiment.params)).collect())
+    let plan = areas::plan(&host::request(suite, machine), machine).map_err(|error| error.to_string())?;
+    Ok(plan.rows.iter().filter_map(|row| row.experiment.net().cloned()).collect())
 }
 
 pub(super) fn better(row: &NetParams) -> Better {

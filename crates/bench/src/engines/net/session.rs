@@ -100,7 +100,7 @@ pub(super) fn meet(
     Ok((session, ends))
 }
 
-/// Why a thread cannot go on: its connection failed, or the reason in words. [`Session::explain`] makes a sentence of it.
+/// Why a thread cannot continue: its connection failed, or the reason in words. [`Session::explain`] makes a sentence of it.
 #[derive(Debug)]
 pub(super) enum Failure {
     Connection(io::Error),

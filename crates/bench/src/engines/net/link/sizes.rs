@@ -41,7 +41,7 @@ pub(crate) fn tcp_link_bytes(connection: &TcpStream) -> Option<u64> {
     Some(carried.sent_bytes + carried.received_bytes + header * segments)
 }
 
-/// The same of a connection, or of this many datagrams of so many bytes.
+/// The same of a connection, or of N datagrams of this size in bytes.
 pub(crate) fn link_bytes(end: &DataEnd, datagrams: u64, bytes: u64) -> Option<u64> {
     let socket = match end {
         DataEnd::Tcp(connection) => return tcp_link_bytes(connection),
