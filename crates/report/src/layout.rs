@@ -166,7 +166,7 @@ pub(crate) fn wrap(text: &str, first: &str, to: usize) -> Vec<String> {
     for word in unbreakable(text) {
         match lines.last_mut() {
             Some(line) if blank.is_empty() || width(line) + 1 + width(&word) <= to => {
-                *line = format!("{line}{blank}{word}")
+                *line = format!("{line}{blank}{word}");
             }
             _ => lines.push(format!("{}{word}", " ".repeat(width(first)))),
         }
@@ -208,7 +208,7 @@ pub(crate) fn flow(parts: &[String], separator: &str, to: usize) -> Vec<String> 
     for part in parts {
         match lines.last_mut() {
             Some(line) if width(line) + width(separator) + width(part) <= to => {
-                *line = format!("{line}{separator}{part}")
+                *line = format!("{line}{separator}{part}");
             }
             _ => lines.extend(wrap(part, "", to)),
         }

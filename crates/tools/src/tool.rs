@@ -125,6 +125,7 @@ impl Rule {
         Self { name, when, makes_it }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "lists of reasons have some that may not apply")]
     pub(crate) fn says(&'static self, words: impl Into<String>) -> Option<Reason> {
         Some(Reason { rule: self, says: words.into() })
     }

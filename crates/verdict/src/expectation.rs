@@ -166,6 +166,6 @@ mod tests {
         };
         assert_eq!(machine(None, Some(3e9)), None);
         assert_eq!(machine(Some(2e9), None).unwrap().text, "2.00 GHz (base) or more");
-        assert_eq!(machine(Some(2e9), Some(3e9)).unwrap().high, 3e9);
+        assert_eq!(machine(Some(2e9), Some(3e9)).unwrap().text, "2.00 GHz (base) to 3.00 GHz (boost)");
     }
 }

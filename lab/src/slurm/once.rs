@@ -127,8 +127,7 @@ mod tests {
     fn every_fault_is_found_and_what_is_right_has_none() {
         let (expected, found, report) = good();
         assert_eq!(faults(&expected, &found, &report), Vec::<String>::new());
-        type Plant = fn(&mut Found, &mut Value);
-        let plants: &[(Plant, &str)] = &[
+        let plants: &[(fn(&mut Found, &mut Value), &str)] = &[
             (|found, _| drop(found.done.pop_last()), "n2/cpu was not done"),
             (|found, _| found.done.extend([name("n1", "x")]), "n1/x is not of the plan"),
             (|found, _| found.left.extend([name("n2", "cpu")]), "n2/cpu is left"),

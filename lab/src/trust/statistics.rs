@@ -1,4 +1,4 @@
-//! The statistics against the results of scipy (crates/stats/tests/scipy_fixture.py), and the simulated coverage of every published interval.
+//! The statistics against the results of scipy (`crates/stats/tests/scipy_fixture.py`), and the simulated coverage of every published interval.
 
 use serde_json::{Value, json};
 

@@ -172,7 +172,7 @@ impl MemoryChoice {
         let (has_blocks, by_order) = (!block.block.is_empty(), self.pattern.contains(&MemoryPattern::Random));
         let wanted = [
             !op.is_empty() && !pattern.is_empty(),
-            !block.on_request || !(self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()),
+            !(block.on_request && self.op.is_empty() && self.pattern.is_empty() && self.block.is_empty()),
             // Blocks are chosen by their size or their order.
             if self.block.is_empty() { !has_blocks || by_order } else { has_blocks },
             self.chains.is_empty() || is_chase && plain,

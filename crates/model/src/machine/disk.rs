@@ -79,7 +79,7 @@ pub struct DriveSheet {
 pub struct DiskQueue {
     /// Queues of the device itself.
     pub hardware_queues: Option<u32>,
-    /// Requests that the device takes at once, over all queues: `device/queue_depth`, or NVMe's `sqsize`.
+    /// Requests that the device takes at once, over all queues: `device/queue_depth`, or the `sqsize` of NVM Express.
     pub device_requests: Option<u32>,
     /// Whether a write can wait for the medium (FUA) without a flush of the whole cache.
     pub force_unit_access: Option<bool>,

@@ -247,7 +247,8 @@ fn strength(share: f64) -> String {
 
 fn through(points: &[(f64, f64)]) -> String {
     let letters = std::iter::once('M').chain(std::iter::repeat('L'));
-    points.iter().zip(letters).map(|((x, y), letter)| format!("{letter}{} {}", px(*x), px(*y))).collect()
+    let steps = points.iter().zip(letters).map(|((x, y), letter)| format!("{letter}{} {}", px(*x), px(*y)));
+    steps.collect::<Vec<_>>().concat()
 }
 
 /// A coordinate to a tenth of a unit; 0 for what is not finite.

@@ -307,7 +307,9 @@ fn check_refused_writes(mut queue: Queue, depth: u32) {
 #[test]
 fn an_error_among_many_requests_is_of_its_own_request_alone() {
     let file = reopened(&written_file(64 * BLOCK), false, false).unwrap();
-    ring(file, 8).into_iter().for_each(|queue| check_refused_writes(queue, 8));
+    if let Some(queue) = ring(file, 8) {
+        check_refused_writes(queue, 8);
+    }
 }
 
 #[test]

@@ -120,8 +120,8 @@ fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolEr
 
 fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
     let lines: Vec<Line> = output.stdout.lines().filter_map(Line::read).collect();
-    let sent: Vec<f64> = lines.iter().filter_map(|line| line.sent()).collect();
-    let received: Vec<Received> = lines.iter().filter_map(|line| line.received()).collect();
+    let sent: Vec<f64> = lines.iter().filter_map(Line::sent).collect();
+    let received: Vec<Received> = lines.iter().filter_map(Line::received).collect();
     as_many(received.len(), output, params)?;
     as_many(sent.len(), output, params)?;
     let sum = |of: fn(&Received) -> f64| received.iter().map(of).sum::<f64>();
@@ -129,7 +129,7 @@ fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolErro
     let datagrams = positive(TOOL, "number of datagrams", sum(|stream| stream.datagrams))?;
     let jitter_ms = received.iter().map(|stream| stream.jitter_ms).fold(0.0, f64::max);
     let (bytes, block) = (sum(|stream| stream.bytes), params.block as f64);
-    let reordered: f64 = lines.iter().filter_map(|line| line.out_of_order()).sum();
+    let reordered: f64 = lines.iter().filter_map(Line::out_of_order).sum();
     let beyond = bytes / block - (datagrams - lost);
     if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
         let arrived = datagrams - lost;

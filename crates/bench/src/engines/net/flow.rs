@@ -59,7 +59,7 @@ fn part_of(
 ) -> io::Result<Box<dyn Part>> {
     let (wait, silence) = (params.wait.unwrap_or(Wait::Blocking), session.silence);
     Ok(match (end, params.mode, way) {
-        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, content, session)?),
+        (end, NetMode::Load, Way::Back) => Box::new(Probe::new(end, &content, session)?),
         (DataEnd::Tcp(connection), NetMode::Stream | NetMode::Load, Way::Up) => {
             Box::new(Sender::new(connection, &content, params.zero_copy == Some(true), silence)?)
         }

@@ -72,8 +72,8 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(end: DataEnd, content: Content, session: &Session) -> io::Result<Self> {
-        let probe = Self::numbered(end, &content, session.token.seed(), LOAD_NUMBERS, session.silence)?;
+    pub(super) fn new(end: DataEnd, content: &Content, session: &Session) -> io::Result<Self> {
+        let probe = Self::numbered(end, content, session.token.seed(), LOAD_NUMBERS, session.silence)?;
         Ok(Self { idle_seconds: session.idle_seconds.get().copied(), ..probe })
     }
 

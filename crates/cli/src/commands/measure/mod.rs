@@ -48,7 +48,7 @@ pub(crate) fn area(
 pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     let key = net_serve::key(arguments.key_file.as_deref())?;
     if let Some(run) = &arguments.measure.resume {
-        return resume::resume(run, Some("net"), key, &arguments.measure, began);
+        return resume::resume(run, Some("net"), key.as_ref(), &arguments.measure, began);
     }
     let choices = Choices { net: arguments.choice.clone(), ..Choices::default() };
     let server = arguments.to.as_ref().map(|target| (target, key.as_ref()));
@@ -111,7 +111,7 @@ fn measure(
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
     let mut progress = Progress::new(options.quiet);
-    let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(event));
+    let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(&event));
     progress.end();
     // The server is free for other clients while our output is read.
     drop(server);

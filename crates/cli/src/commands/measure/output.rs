@@ -34,7 +34,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     }
     let style = Stream::Output.style();
     let around = surroundings(&finished.document, folder, page.as_deref());
-    let tables = options.details.then(|| report::terminal::render(&finished.document, &style)).unwrap_or_default();
+    let tables = if options.details { report::terminal::render(&finished.document, &style) } else { String::new() };
     let answer = report::terminal::answer(&finished.document, &around, &style);
     let parts = [tables, answer].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     print(parts.join("\n").as_bytes())?;

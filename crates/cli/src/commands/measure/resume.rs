@@ -16,7 +16,7 @@ use crate::exit::{Result, complain};
 use crate::progress::Progress;
 
 /// Continues the run `run`, which must be of this suite if one is named. `key` is for its server.
-pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: &Measure, began: f64) -> Result {
+pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<&Key>, options: &Measure, began: f64) -> Result {
     let cut_off = CutOff::open(&environment::store()?, run, options.retry_failed)?;
     let of = &cut_off.asked.plan.suite;
     if let Some(suite) = suite.filter(|suite| suite != of) {
@@ -57,7 +57,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<Key>, options: 
         complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
     let mut progress = Progress::new(options.quiet);
-    let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(event));
+    let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(&event));
     progress.end();
     let (finished, folder) = finished?;
     // The server is free for other clients while our output is read.

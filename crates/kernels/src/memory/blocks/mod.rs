@@ -47,6 +47,7 @@ impl BlockKernel {
         self.bound(features, State::new(block_bytes, content)?.permuted(order)?, Sequence::Random)
     }
 
+    #[expect(clippy::large_types_passed_by_value, reason = "it is kept")]
     fn bound(&'static self, features: &Features, state: State, sequence: Sequence) -> Option<BoundBlocks> {
         let fits = self.sequence == sequence && self.takes(state.block_bytes) && features.usable(self.requires);
         fits.then_some(BoundBlocks { kernel: self, state, begin: [state.source, state.target] })

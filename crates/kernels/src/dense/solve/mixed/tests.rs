@@ -1,5 +1,4 @@
 //! Factors of another matrix, which a refinement must reject.
-#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
 
 extern crate std;
 
