@@ -93,23 +93,26 @@ fn left(seconds: f64) -> String {
 }
 
 impl Progress {
-    pub(crate) fn event(&mut self, event: &Event<'_>) {
+    #[expect(clippy::needless_pass_by_value, reason = "an event is not used again")]
+    pub(crate) fn event(&mut self, event: Event<'_>) {
         match event {
             Event::CannotStore(reason) => self.line(&format!("assay: {reason}")),
             _ if self.quiet => {}
-            Event::Launching { row, seconds_left, done, rows } => if let Some(Live { bar, .. }) = &self.live {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a share of the steps"
-                )]
-                bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
-                bar.set_prefix(format!("{}/{} {}", rows.0, rows.1, left(seconds_left)));
-                bar.set_message(row.id.clone());
-            } else {
-                let text = outlook(&mut self.steps, seconds_left, done, rows);
-                text.iter().for_each(|text| self.line(text));
-            },
+            Event::Launching { row, seconds_left, done, rows } => {
+                if let Some(Live { bar, .. }) = &self.live {
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "a share of the steps"
+                    )]
+                    bar.set_position((done.clamp(0.0, 1.0) * STEPS as f64) as u64);
+                    bar.set_prefix(format!("{}/{} {}", rows.0, rows.1, left(seconds_left)));
+                    bar.set_message(row.id.clone());
+                } else {
+                    let text = outlook(&mut self.steps, seconds_left, done, rows);
+                    text.iter().for_each(|text| self.line(text));
+                }
+            }
             Event::Provisional { row, of } => {
                 let text = provisional_line(row, of, &self.style);
                 match &self.live {

@@ -217,8 +217,8 @@ impl Worker {
                 }
                 Ok(None) => {}
                 Ok(Some(Message::Listening { address })) => return Ok(address),
-                Ok(Some(Message::Failed { reason } | Message::Unavailable { reason })) => break reason,
-                Err(Some(Outcome::Failed(reason))) => break reason,
+                Ok(Some(Message::Failed { reason } | Message::Unavailable { reason }))
+                | Err(Some(Outcome::Failed(reason))) => break reason,
                 Ok(Some(_)) => break "its first message did not report its port".to_owned(),
                 Err(Some(outcome)) => return Err(outcome),
                 Err(None) => break self.how_it_ended(),

@@ -124,10 +124,12 @@ impl Run<'_> {
         self.storage.note(&Entry::Launched(ended));
         state.histograms_stored = false;
         state.progress.launched(seconds, outcome, around);
-        if state.progress.is_until_steady() && self.is_beyond_write_budget(index)
-            && let Some(Over::CutShort(reason)) = &mut self.states[index].progress.over {
-                WRITE_BUDGET.clone_into(reason);
-            }
+        if state.progress.is_until_steady()
+            && self.is_beyond_write_budget(index)
+            && let Some(Over::CutShort(reason)) = &mut self.states[index].progress.over
+        {
+            WRITE_BUDGET.clone_into(reason);
+        }
         self.learn(index);
         self.report_storage_failure();
     }

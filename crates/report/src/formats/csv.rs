@@ -193,7 +193,9 @@ fn shown_peak(metric: &Metric) -> Option<&Peak> {
 pub fn table(grid: &Grid) -> String {
     // The texts of such a column would have to be taken apart, and their values need not.
     let is_in_base_unit = |column: &Column| column.shown.is_empty() && !column.base.is_empty();
-    let heading = |column: &Column| if is_in_base_unit(column) { format!("{} [{}]", column.heading, column.base) } else { column.title() };
+    let heading = |column: &Column| {
+        if is_in_base_unit(column) { format!("{} [{}]", column.heading, column.base) } else { column.title() }
+    };
     let field = |(column, cell): (&Column, &Cell)| match cell.value {
         _ if cell.is_absent() => String::new(),
         Some(value) if is_in_base_unit(column) => value.to_string(),

@@ -111,7 +111,7 @@ fn measure(
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
     let mut progress = Progress::new(options.quiet);
-    let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(&event));
+    let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(event));
     progress.end();
     // The server is free for other clients while our output is read.
     drop(server);

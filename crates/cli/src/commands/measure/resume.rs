@@ -30,7 +30,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<&Key>, options:
     check_json(options)?;
     host::note_stop_signals();
     let target = cut_off.asked.server.as_deref().map(Target::parse).transpose()?;
-    let server = match target.as_ref().map(|target| connect(target, key.as_ref(), options.quiet)).transpose() {
+    let server = match target.as_ref().map(|target| connect(target, key, options.quiet)).transpose() {
         Ok(server) => server,
         Err(outcome) => return outcome,
     };
@@ -57,7 +57,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<&Key>, options:
         complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
     let mut progress = Progress::new(options.quiet);
-    let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(&event));
+    let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(event));
     progress.end();
     let (finished, folder) = finished?;
     // The server is free for other clients while our output is read.
