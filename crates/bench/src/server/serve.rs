@@ -355,7 +355,10 @@ impl Server {
         let mut client = self.client(stream);
         loop {
             match client.listen(LOOK_AROUND) {
-                Ok(true) => frames::write(stream, &ServerMessage::Alive).map_err(failed)?,
+                Ok(true) => match frames::write(stream, &ServerMessage::Alive) {
+                    Err(error) if has_left(&error) => return Ok(()),
+                    written => written.map_err(failed)?,
+                },
                 Ok(false) => {}
                 Err(None) => return Ok(()),
                 Err(Some(reason)) => return Err(reason),
@@ -407,9 +410,15 @@ impl Client<'_> {
             }
             Ok(_) => Err(Some("it sent an unexpected message".to_owned())),
             Err(NoFrame::Ended) => Err(None),
+            Err(NoFrame::Failed(error)) if has_left(&error) => Err(None),
             Err(error) => Err(gone(&error)),
         }
     }
+}
+
+/// Whether a client closed its side while our answer was under way: then the kernel resets the connection.
+fn has_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 struct Served<'a>(&'a AtomicUsize);

@@ -1,0 +1,83 @@
+//! The first screen: it answers, fits, and leaves nothing out without a reason.
+
+mod fixture;
+
+use fixture::{documents, snapshot};
+use model::document::{Document, Status};
+use model::sample::{ExpectationVerdict, Undisturbed};
+use model::warning::{Warning, WarningCode};
+use report::Style;
+use report::terminal::{Surroundings, answer};
+
+const SCREEN: Style = Style { width: 100, unicode: true, color: false };
+
+fn judged(mut document: Document) -> Document {
+    verdict::run::judge_again(&mut document, areas::RULES);
+    document
+}
+
+fn around() -> Surroundings {
+    let page = Some("/home/user/.local/share/assay/runs/2026-11-20T12-00-00Z-vm-quick/report.html".to_owned());
+    let changed = "Since the previous run (2026-11-19 12:00 UTC): 1 slower, 0 faster, 35 unchanged, 3 inconclusive.";
+    Surroundings { name: Some("latest".to_owned()), page, changed: Some(changed.to_owned()) }
+}
+
+/// All areas with interference: the CPU's samples are slow, its slices are not.
+fn noisy() -> Document {
+    let mut document = fixture::all_areas();
+    for row in document.experiments.iter_mut().filter(|row| row.status == Status::Ok && row.id.starts_with("cpu/")) {
+        let seen = "Other VMs on the host took 18.0 % of the time of the CPUs.";
+        row.warnings.push(Warning::new(WarningCode::Steal, 0.18, seen));
+        for metric in &mut row.metrics {
+            let value = metric.summary.median / 0.82;
+            metric.summary.undisturbed =
+                Some(Undisturbed { value, ci95: Some([0.99 * value, 1.01 * value]), n: 412, of: "time slices".into() });
+        }
+    }
+    document
+}
+
+#[test]
+fn what_a_person_sees_first() {
+    snapshot("answer_all_areas_100_unicode", &answer(&judged(fixture::all_areas()), &around(), &SCREEN));
+    snapshot("answer_troubled_80_ascii", &answer(&judged(fixture::troubled()), &Surroundings::default(), &Style::PLAIN));
+    let mut document = noisy();
+    document.answers = verdict::answer::answers(&document, areas::RULES);
+    snapshot("answer_noisy_100_unicode", &answer(&document, &around(), &SCREEN));
+}
+
+#[test]
+fn it_fits_any_terminal() {
+    for (name, document) in documents() {
+        let document = judged(document);
+        let screen = answer(&document, &around(), &SCREEN);
+        assert!(screen.lines().count() <= 30, "{name}: {} lines\n{screen}", screen.lines().count());
+        for width in [20, 40, 80, 100] {
+            let text = answer(&document, &Surroundings::default(), &Style { width, unicode: false, color: false });
+            assert!(text.is_ascii(), "{name}: {}", text.replace(|c: char| c.is_ascii(), ""));
+            for line in text.lines() {
+                let longest = line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+                assert!(line.chars().count() <= width.max(longest + 14), "{name} at {width}: {line}");
+                assert_eq!(line.trim_end(), line, "{name}: blanks at the end of a line");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_area_has_one_answer_and_low_confidence_one_reason() {
+    for (name, document) in documents() {
+        let document = judged(document);
+        let mut areas: Vec<_> = document.experiments.iter().map(|row| row.area).collect();
+        areas.sort_unstable();
+        areas.dedup();
+        let answered: Vec<_> = document.answers.iter().map(|answer| answer.area).collect();
+        assert_eq!(answered, areas, "{name}");
+        let text = answer(&document, &around(), &SCREEN);
+        assert!(text.matches("Confidence is low").count() <= 1, "{name}: {text}");
+        for answered in &document.answers {
+            let is_below = answered.verdict == Some(ExpectationVerdict::Below);
+            assert_eq!(answered.text.starts_with("BELOW"), is_below, "{name}: {answered:?}");
+        }
+    }
+}
