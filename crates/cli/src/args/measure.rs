@@ -149,7 +149,7 @@ pub(crate) struct Measure {
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) details: bool,
     /// A label that is stored with the run and finds it.
-    #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
+    #[arg(long, value_name = "TEXT", hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) label: Option<String>,
     /// Print no progress.
     #[arg(long, help_heading = OUTPUT)]
