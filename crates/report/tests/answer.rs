@@ -40,7 +40,10 @@ fn noisy() -> Document {
 #[test]
 fn what_a_person_sees_first() {
     snapshot("answer_all_areas_100_unicode", &answer(&judged(fixture::all_areas()), &around(), &SCREEN));
-    snapshot("answer_troubled_80_ascii", &answer(&judged(fixture::troubled()), &Surroundings::default(), &Style::PLAIN));
+    snapshot(
+        "answer_troubled_80_ascii",
+        &answer(&judged(fixture::troubled()), &Surroundings::default(), &Style::PLAIN),
+    );
     let mut document = noisy();
     document.answers = verdict::answer::answers(&document, areas::RULES);
     snapshot("answer_noisy_100_unicode", &answer(&document, &around(), &SCREEN));

@@ -152,7 +152,7 @@ pub(crate) struct Measure {
     #[arg(long, value_name = "TEXT", hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) label: Option<String>,
     /// Print no progress.
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,
     /// Print only the number and the time of the planned benchmarks, for the guide.
     #[arg(skip)]

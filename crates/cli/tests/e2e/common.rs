@@ -156,7 +156,7 @@ impl Kept {
     /// A run that succeeds and prints these words.
     #[track_caller]
     pub(crate) fn measure(scratch: &Scratch, arguments: &str, words: [&str; 2]) -> Self {
-        let ran = succeed(scratch, arguments);
+        let ran = succeed(scratch, &format!("{arguments} --details"));
         assert!(words.iter().all(|word| ran.stdout.contains(word)), "{ran:?}");
         let folder = only_run(scratch);
         assert_eq!(left_in(&folder), ["histograms", "run.json"]);

@@ -39,6 +39,7 @@ fn compare(root: &Value, schema: &Value, value: &Value, path: &str, found: &mut 
             "type" if wanted.is_array() => list().any(|one| is_of_type(value, one)),
             "type" => is_of_type(value, wanted),
             "const" => value == wanted,
+            "enum" => list().any(|one| one == value),
             "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()),
             "minItems" => !value.is_array() || items.len() as u64 >= wanted.as_u64().unwrap(),
             "maxItems" => items.len() as u64 <= wanted.as_u64().unwrap(),
@@ -77,7 +78,7 @@ fn what_contradicts_a_schema_is_found() {
         "type": "object", "required": ["a"], "additionalProperties": false,
         "properties": {
             "a": { "$ref": "#/$defs/count" },
-            "b": { "type": ["array", "null"], "items": { "oneOf": [{ "const": "x" }, { "type": "number" }] }, "maxItems": 2 },
+            "b": { "type": ["array", "null"], "items": { "oneOf": [{ "enum": ["x", "z"] }, { "type": "number" }] }, "maxItems": 2 },
         },
         "$defs": { "count": { "type": "integer", "minimum": 1 } },
     });

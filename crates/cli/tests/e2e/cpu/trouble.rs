@@ -127,5 +127,5 @@ fn a_cpu_that_is_switched_off_before_a_launch_is_a_failed_row_that_names_it() {
     for part in [format!("CPU {last}:"), "switched off".to_owned(), "start the run again".to_owned()] {
         assert!(text(row, "reason").contains(&part), "no '{part}': {}", text(row, "reason"));
     }
-    assert!(ran.stdout.contains("switched off"), "the table says why: {ran:?}");
+    assert!(ran.stderr.contains("switched off"), "the progress says why: {ran:?}");
 }

@@ -90,7 +90,7 @@ fn a_loop_device_is_named_and_said_to_be_a_file() {
     };
     let json = scratch.join("run.json");
     let arguments = format!("disk --pattern random --op read --depth 1 --size 64MiB --dir {}", disk.path().display());
-    let ran = assay(&scratch, &format!("{arguments} --repeat 1 --json {}", json.display()));
+    let ran = assay(&scratch, &format!("{arguments} --repeat 1 --details --json {}", json.display()));
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("ext4 on loop"), "{}", ran.stdout);
     let found: Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();

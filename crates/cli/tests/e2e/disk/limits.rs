@@ -97,7 +97,7 @@ fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_wi
     assert!(all.iter().sum::<u64>() <= 65 << 20, "no more in all than was said: {all:?}");
     let most = begun.iter().map(|row| written(row).1).max().unwrap();
     assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last process run exceeds it: {all:?}");
-    assert!(ran.stdout.contains("the write budget was used up; raise --write-budget"), "{ran:?}");
+    assert!(ran.stderr.contains("the write budget was used up; raise --write-budget"), "{ran:?}");
 
     succeed(&scratch, &format!("run --resume {}", folder.display()));
     let still = document(&folder);

@@ -10,7 +10,7 @@ fn run(scratch: &Scratch, sessions: u32, more: &str) -> Ran {
          sampling.cpu = {{ samples = 6, per_launch = 1, sample = \"60ms\", warm_up = [\"10ms\", \"50ms\"] }}\n\
          cpu = [{{ op = \"fma\", type = [\"fp64\"], isa = [\"scalar\"], threads = [\"1\"] }}]\n"
     );
-    succeed(scratch, &format!("{} {more}", suite(scratch, &text)))
+    succeed(scratch, &format!("{} --details {more}", suite(scratch, &text)))
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn a_disk_that_fills_up_costs_the_store_and_not_the_result() {
     let Some(disk) = Tmpfs::mount(scratch.join("store"), "size=4m,mode=777") else {
         return skip("a disk that fills up", "mounting is not allowed");
     };
-    let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 9");
+    let run = Running::assay(&scratch, "cpu --op fma --type fp64,fp32 --isa scalar --threads 1 --repeat 9 --details");
     let folder = samples_in_journal(&scratch, 4);
     disk.fill();
     let ran = run.end();

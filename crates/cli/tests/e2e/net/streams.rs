@@ -239,7 +239,7 @@ fn an_other_end_that_is_killed_is_a_failed_row_and_no_more() {
         let reason = one_has_failed(&ran, &midway.folder);
         assert!(reason.contains("the server is gone") && reason.contains("SIGKILL"), "{protocol} {mode}: {reason}");
         assert_eq!(names(&midway.folder).first().map(String::as_str) == Some("histograms"), mode == "pingpong");
-        assert!(ran.stdout.contains("the server is gone"), "the table says why: {ran:?}");
+        assert!(ran.stderr.contains("the server is gone"), "the progress says why: {ran:?}");
         drop(midway.scratch);
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn brief(scratch: &Scratch, tool: &str) -> String {
 
 /// The arguments that run these rows of [`BRIEF`], in pairs with a tool.
 pub(crate) fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
-    format!("{} --filter {rows} --references {tool}", suite(scratch, BRIEF))
+    format!("{} --filter {rows} --references {tool} --details", suite(scratch, BRIEF))
 }
 
 /// Runs the program with the system's programs in the search path.
