@@ -12,8 +12,8 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: |_| "CPU",
     headlines: &[
-        Headline { title: "clock, scalar code", metric: MetricName::Clock, rank: scalar, detail },
-        Headline { title: "clock, vector code", metric: MetricName::Clock, rank: fp64, detail },
+        Headline { title: "clock, scalar", metric: MetricName::Clock, rank: scalar, detail },
+        Headline { title: "clock, vector", metric: MetricName::Clock, rank: fp64, detail },
         Headline { title: "FP64 multiply-add", metric: MetricName::Throughput, rank: fp64, detail },
         Headline { title: "INT8 dot product", metric: MetricName::Throughput, rank: int8, detail },
     ],

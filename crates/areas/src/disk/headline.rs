@@ -14,7 +14,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
         Headline { title: "random read 4 KiB", metric: MetricName::Iops, rank: random_read_one, detail },
         Headline { title: "random read 4 KiB", metric: MetricName::Iops, rank: random_read_many, detail },
         Headline { title: "random write 4 KiB", metric: MetricName::Iops, rank: random_write, detail },
-        Headline { title: "sequential read 1 MiB", metric: MetricName::Throughput, rank: sequential_read, detail },
+        Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail },
     ],
     unknown: "no expectation known for this disk; give one with --declare disk.read_bps=… disk.read_iops=…",
     ..AnswerRules::DEFAULT

@@ -13,7 +13,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     headlines: &[
         Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail },
         Headline {
-            title: "write, non-temporal",
+            title: "non-temporal write",
             metric: MetricName::Throughput,
             rank: |row| most(row, MemoryOp::WriteNt),
             detail,

@@ -2,9 +2,8 @@
 
 use model::document::Row;
 use model::io::{NetMode, Protocol};
-use model::number::counted;
+use model::number::{counted, size};
 use model::sample::MetricName;
-use model::unit::format_size;
 use verdict::headline::{AnswerRules, Headline};
 
 use super::label::{is_loopback, params};
@@ -22,7 +21,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             title: "TCP round trip",
             metric: MetricName::Latency,
             rank: |row| fewest(row, NetMode::Pingpong),
-            detail: |row| params(row).map_or_else(String::new, |own| format_size(own.block)),
+            detail: |row| params(row).map_or_else(String::new, |own| size(own.block)),
         },
     ],
     unknown: "no expectation known for this link; give one with --declare net.link_bps=… net.latency_s=…",

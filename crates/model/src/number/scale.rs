@@ -1,6 +1,6 @@
 //! Prefixes: which one a value takes, and the texts of units.
 
-use super::digits::{DECIMALS, digits, trimmed};
+use super::digits::{DECIMALS, digits, three, trimmed};
 use crate::benchmark::experiment::Area;
 use crate::unit::Unit;
 
@@ -154,6 +154,11 @@ impl UnitScale {
     /// The digits of `value` in this scale.
     pub fn digits(self, value: f64) -> String {
         digits(value / self.step.factor)
+    }
+
+    /// Three digits of `value` in this scale.
+    pub fn three(self, value: f64) -> String {
+        three(value / self.step.factor)
     }
 
     /// `value` with N decimals, and the unit: `12.5 MB/s`.

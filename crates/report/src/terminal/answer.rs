@@ -10,9 +10,13 @@ use model::warning::{Confidence, Warning, WarningCode};
 use areas::HeadlineRow;
 
 use super::header;
-use crate::layout::{Align, Block, Cell, Column, flow, paragraph, separated, table, table_width, wrap};
+use crate::layout::{Align, Block, Cell, Column, cut, flow, paragraph, separated, table, table_width, wrap};
 use crate::style::{Style, Tone};
 
+/// Narrower terminals have no column of areas.
+const NARROW: usize = 50;
+/// Columns for the reason why there is no value; `assay show` has all of it.
+const MISSING_COLUMNS: usize = 34;
 /// Columns between blocks.
 const GAP: usize = 2;
 /// Words of a range above a base clock.
@@ -90,7 +94,11 @@ fn answers(document: &Document, style: &Style) -> Vec<String> {
     let widest = titles.iter().map(|title| title.len()).max().unwrap_or(0);
     for (answer, title) in document.answers.iter().zip(titles) {
         let tone = if bad(answer) { Tone::Bad } else { Tone::Plain };
-        lines.extend(paragraph(&answer.text, &format!("  {title:widest$}  "), tone, style));
+        lines.extend(if style.width < NARROW {
+            paragraph(&format!("{title}: {}", answer.text), "  ", tone, style)
+        } else {
+            paragraph(&answer.text, &format!("  {title:widest$}  "), tone, style)
+        });
     }
     lines
 }
@@ -101,10 +109,11 @@ fn headlines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
     }
     let blocks = blocks(lines, style);
     // What a narrow terminal has no room for goes first.
-    let [names, measured, undisturbed, expected, confidence] = blocks;
+    let [names, measured, undisturbed, expected, range, confidence] = blocks;
     let choices = [
         vec![&names, &measured, &undisturbed, &expected, &confidence],
-        vec![&names, &measured, &expected, &confidence],
+        vec![&names, &measured, &undisturbed, &range, &confidence],
+        vec![&names, &measured, &range, &confidence],
         vec![&names, &measured, &confidence],
         vec![&names, &measured],
     ];
@@ -125,13 +134,13 @@ fn as_list(line: &HeadlineRow<'_>, style: &Style) -> Vec<String> {
         || missing(line),
         |metric| {
             let scale = scale(metric, line.area);
-            format!("{} {}", scale.digits(metric.summary.median), scale.unit())
+            format!("{} {}", scale.three(metric.summary.median), scale.unit())
         },
     );
     wrap(&style.plain(&format!("{}: {value}", line.words)), "", style.width)
 }
 
-fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
+fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
     let column = |align, cell: &dyn Fn(&HeadlineRow<'_>) -> Cell| Column::new(align, lines.iter().map(cell));
     let of_metric = |text: &'static dyn Fn(&Metric, UnitScale, &Style) -> String| {
         move |line: &HeadlineRow<'_>| {
@@ -141,7 +150,7 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
     };
     let value = |line: &HeadlineRow<'_>| match line.metric {
         Some(metric) => Cell::plain(scale(metric, line.area).digits(metric.summary.median)),
-        None => Cell::spanning(style.clean(&missing(line)), Tone::Dim),
+        None => Cell::spanning(cut(&style.clean(&missing(line)), MISSING_COLUMNS, style), Tone::Dim),
     };
     let measured = vec![
         column(Align::Decimal, &value),
@@ -151,8 +160,9 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
             &of_metric(&|metric, _, style| spread(&metric.summary, style.plus_minus()).replace(" %", "%")),
         ),
     ];
+    let of_range = |text| Block::new("expected", Align::Left, vec![column(Align::Left, &of_metric(text))]);
     let undisturbed = of_metric(&|metric, scale, _| {
-        metric.summary.undisturbed.as_ref().map(|found| scale.digits(found.value)).unwrap_or_default()
+        metric.summary.undisturbed.as_ref().map(|found| scale.three(found.value)).unwrap_or_default()
     });
     let confidence = |line: &HeadlineRow<'_>| {
         let level = line.row.filter(|_| line.metric.is_some()).and_then(|row| row.confidence);
@@ -169,11 +179,8 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 5] {
         ),
         Block::new("measured", Align::Right, measured),
         Block::new("undisturbed", Align::Left, vec![column(Align::Decimal, &undisturbed)]),
-        Block::new(
-            "expected",
-            Align::Left,
-            vec![column(Align::Left, &of_metric(&|metric, scale, style| style.plain(&expected(metric, scale))))],
-        ),
+        of_range(&|metric, scale, style| style.plain(&expected(metric, scale))),
+        of_range(&|metric, scale, style| style.plain(expected(metric, scale).split("  ").next().unwrap_or_default())),
         Block::new("confidence", Align::Left, vec![column(Align::Left, &confidence)]),
     ]
 }
@@ -186,12 +193,12 @@ pub(crate) fn scale(metric: &Metric, area: Area) -> UnitScale {
 /// `165 to 178  limit`, `2.10 or more  base`, or a dash.
 pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
     let Some(range) = metric.expectations.first() else { return "–".to_owned() };
-    let low = scale.digits(range.low);
+    let low = scale.three(range.low);
     if metric.name == MetricName::Clock && is_open(range) {
         return format!("{low} {OR_MORE}  base clock");
     }
     let source = if metric.name == MetricName::Clock { "base to boost" } else { source_words(&range.source) };
-    format!("{low} to {}  {source}", scale.digits(range.high))
+    format!("{low} to {}  {source}", scale.three(range.high))
 }
 
 fn is_open(range: &Expectation) -> bool {
