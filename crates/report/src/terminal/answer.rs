@@ -149,7 +149,7 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
         }
     };
     let value = |line: &HeadlineRow<'_>| match line.metric {
-        Some(metric) => Cell::plain(scale(metric, line.area).digits(metric.summary.median)),
+        Some(metric) => Cell::plain(scale(metric, line.area).three(metric.summary.median)),
         None => Cell::spanning(cut(&style.clean(&missing(line)), MISSING_COLUMNS, style), Tone::Dim),
     };
     let measured = vec![

@@ -73,35 +73,20 @@ fn every_byte_that_is_written_is_counted() {
 }
 
 #[test]
-fn what_the_budget_of_writes_leaves_nothing_for_is_skipped_and_can_be_gone_on_with() {
+fn the_budget_of_writes_is_shared_out_and_what_it_cuts_short_can_be_gone_on_with() {
     let scratch = Scratch::new();
     let Some(directory) = directory(&scratch, "a budget of writes") else { return };
-    // 1 MiB more than the file: no write row gets more than one process run.
-    let ran = run(&scratch, &directory, "", "--write-budget 65MiB");
+    // 1 MiB more than the file.
+    run(&scratch, &directory, "", "--write-budget 65MiB");
     let folder = only_run(&scratch);
     let before = document(&folder);
     check(&before);
     let (reads, writes): (Vec<&Value>, Vec<&Value>) =
         rows(&before).iter().partition(|row| text(row, "id").contains("-read/"));
     assert!(reads.iter().all(|row| is_verified(row) && samples(row).len() == 6), "{reads:#?}");
-    let skipped = writes.iter().filter(|row| is_out_of_budget(row)).count();
-    let begun: Vec<&&Value> = writes.iter().filter(|row| !is_out_of_budget(row)).collect();
-    assert!(skipped > 0 && !begun.is_empty(), "{writes:#?}");
-    for row in &begun {
-        let last = samples(row).last().map_or(0.0, |sample| number(sample, "work") * 4096.0);
-        // Requests continue around each window for its duration, and there is a warm-up before the first.
-        let when_it_began = written(row).1 as f64 - 6.0 * last;
-        assert!(is_verified(row) && when_it_began <= f64::from(1 << 20), "no window is begun beyond it: {row:#}");
-    }
+    assert!(writes.iter().all(|row| is_verified(row)), "each has its share: {writes:#?}");
     let all: Vec<u64> = rows(&before).iter().map(|row| written(row).0 + written(row).1).collect();
     assert!(all.iter().sum::<u64>() <= 65 << 20, "no more in all than was said: {all:?}");
-    let most = begun.iter().map(|row| written(row).1).max().unwrap();
-    assert!(all.iter().sum::<u64>() - most <= 65 << 20, "only the last process run exceeds it: {all:?}");
-    assert!(ran.stderr.contains("the write budget was used up; raise --write-budget"), "{ran:?}");
-
-    succeed(&scratch, &format!("run --resume {}", folder.display()));
-    let still = document(&folder);
-    assert_eq!(rows(&still).iter().filter(|row| is_out_of_budget(row)).count(), skipped, "the budget is as it was");
     succeed(&scratch, &format!("run --resume {} --write-budget none", folder.display()));
     let whole = document(&folder);
     check(&whole);
