@@ -28,7 +28,7 @@ pub struct Undisturbed {
     pub interval: Option<[f64; 2]>,
 }
 
-/// A sample's value: the median of its slices; `None` below [`NEEDED_SLICES`].
+/// A sample's value: the median of its slices; `None` with fewer than 8.
 pub fn of_slices(slices: &[f64]) -> Option<f64> {
     let enough = slices.len() >= NEEDED_SLICES;
     Observations::new(slices).filter(|_| enough).map(|found| found.median())

@@ -14,7 +14,7 @@ use crate::arithmetic::registers::RegisterFile;
 /// Defines a loop of one instruction on eight tiles: four accumulators in TMM0-3, operands in TMM4-7. Four take longer
 /// than the latency of one (52 cycles against 16 each on Sapphire Rapids: Intel's optimization manual, chapter on AMX).
 /// RDI is the register file, RSI the number of iterations, RAX the bytes from row to row. The paced function has 24
-/// dependent additions of R9 to R8 after every instruction ([`Pace`]).
+/// dependent additions of R9 to R8 after every instruction (`Pace`).
 macro_rules! tile_loop {
     ($name:ident, $paced:ident, $instruction:literal) => {
         tile_loop!(@function $name, $instruction, "0");
