@@ -145,7 +145,7 @@ pub(crate) struct Measure {
     /// Also write the document there; with - only JSON goes to standard output.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
-    /// Print the full tables instead of the one-screen answer.
+    /// Print the full tables before the one-screen answer.
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) details: bool,
     /// A label that is stored with the run and finds it.
