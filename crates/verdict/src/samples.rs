@@ -68,13 +68,14 @@ fn summary(found: &stats::Summary, better: Better) -> Summary {
     }
 }
 
-/// The value without interference, where samples have time slices.
+/// The value without interference, where samples have one: by their time slices, or by the CPU time of the whole.
 fn undisturbed(samples: &[Sample], better: Better) -> Option<Undisturbed> {
     let values: Vec<f64> = samples.iter().filter_map(|sample| sample.undisturbed).collect();
     let better = if better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower };
     let found = stats::undisturbed(&values, better)?;
-    let n = samples.iter().filter_map(|sample| sample.slices).map(u64::from).sum();
-    Some(Undisturbed { value: found.value, ci95: found.interval, n, of: "time slices".to_owned() })
+    let slices = samples.iter().filter_map(|sample| sample.slices).map(u64::from).sum();
+    let (n, of) = if slices > 0 { (slices, "time slices") } else { (values.len() as u64, "repetitions by CPU time") };
+    Some(Undisturbed { value: found.value, ci95: found.interval, n, of: of.to_owned() })
 }
 
 /// Marks the samples of process runs with interference, and of those that repeat such a run. They count like all samples.

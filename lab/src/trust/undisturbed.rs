@@ -15,6 +15,8 @@ const ONE: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 7"
 const ALL: &str = "cpu --op fma --type fp64 --isa vector --threads all --repeat 7";
 const DOT: &str = "cpu --op dot --type int8 --isa vector --threads 1 --repeat 7";
 const READ: &str = "memory --pattern sequential --op read --threads 1 --repeat 8";
+const LINPACK: &str = "linpack --n 2000 --threads 1 --repeat 7";
+const LINPACK_ALL: &str = "linpack --n 2000 --threads all --repeat 7";
 const CHASE: &str = "memory --pattern chase --pages 4KiB --working-set 128MiB --threads 1 --repeat 8";
 
 pub(super) struct Case {
@@ -29,11 +31,11 @@ pub(super) struct Case {
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
-    Case { name: "nothing", how: "a second quiet run", rows: &[ONE, ALL, DOT, READ, CHASE], within: 0.015, trial: |ground, row| ground.call(row) },
-    Case { name: "spinning process", how: "a shell's endless loop pinned to one of the CPUs", rows: &[ONE, ALL, DOT, READ, CHASE], within: 0.02,
+    Case { name: "nothing", how: "a second quiet run", rows: &[ONE, ALL, DOT, LINPACK, LINPACK_ALL, READ, CHASE], within: 0.015, trial: |ground, row| ground.call(row) },
+    Case { name: "spinning process", how: "a shell's endless loop pinned to one of the CPUs", rows: &[ONE, ALL, DOT, LINPACK, LINPACK_ALL, READ, CHASE], within: 0.02,
         trial: |ground, row| { let _loop = Held::busy(":", &pinned(ground.first).join(" "), &[])?; ground.call(row) } },
-    Case { name: "quota of 50 %", how: "a control group with half a CPU for each thread", rows: &[ONE, DOT, READ, CHASE], within: 0.02, trial: quota },
-    Case { name: "niceness", how: "a shell's endless loop on the same CPU, the program by nice -n 5", rows: &[ONE, DOT, READ, CHASE], within: 0.02,
+    Case { name: "quota of 50 %", how: "a control group with half a CPU for each thread", rows: &[ONE, DOT, LINPACK, READ, CHASE], within: 0.02, trial: quota },
+    Case { name: "niceness", how: "a shell's endless loop on the same CPU, the program by nice -n 5", rows: &[ONE, DOT, LINPACK, READ, CHASE], within: 0.02,
         trial: |ground, row| {
             let _loop = Held::busy(":", &pinned(ground.first).join(" "), &[])?;
             let through = [["nice", "-n", "5"].map(str::to_owned).to_vec(), pinned(ground.first)].concat();

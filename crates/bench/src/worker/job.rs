@@ -81,18 +81,18 @@ impl Work {
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
         let (bound, _) = self.pacer.sample(self.bound.as_mut(), start).map_err(failed)?;
         let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let (begin, end) = self.timed(timer, start, context.task.cpus.len()).map_err(failed)?;
+        let (begin, end, cpu_seconds) = self.timed(timer, start, context.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
         let residuals = self.job.verify().map_err(failed)?;
         let verify_seconds = timer.seconds(checked, timer.now());
         // The looks were under the loop's load, whose results are checked, too.
         self.bound.verify().map_err(failed)?;
-        Ok(JobRecord { begin, end, clock_hz, bound, residuals, prepare_seconds, verify_seconds })
+        Ok(JobRecord { begin, end, cpu_seconds, clock_hz, bound, residuals, prepare_seconds, verify_seconds })
     }
 
-    /// Runs the job at `start` with clock looks before, during and after; returns its beginning and end.
-    fn timed(&mut self, timer: &Timer, start: u64, threads: usize) -> Result<(u64, u64), String> {
+    /// Runs the job at `start` with clock looks before, during and after; returns its beginning, end and CPU seconds.
+    fn timed(&mut self, timer: &Timer, start: u64, threads: usize) -> Result<(u64, u64, f64), String> {
         let Self { job, bound, pacer, looks, used } = self;
         looks.clear();
         looks.push(pacer.look_at_clock(bound.as_mut()));
@@ -111,9 +111,10 @@ impl Work {
         })?;
         let end = timer.now();
         let spent = counts(elsewhere).since(before);
-        *used = used.plus(if elsewhere { spent.part_of(threads) } else { spent });
+        let spent = if elsewhere { spent.part_of(threads) } else { spent };
+        *used = used.plus(spent);
         looks.push(pacer.look_at_clock(bound.as_mut()));
-        Ok((begin, end))
+        Ok((begin, end, spent.cpu_seconds))
     }
 }
 

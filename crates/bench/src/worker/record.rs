@@ -343,6 +343,7 @@ pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 pub(super) struct JobRecord {
     pub(super) begin: u64,
     pub(super) end: u64,
+    pub(super) cpu_seconds: f64,
     pub(super) clock_hz: f64,
     pub(super) bound: Record,
     pub(super) residuals: Residuals,
@@ -350,11 +351,16 @@ pub(super) struct JobRecord {
     pub(super) verify_seconds: f64,
 }
 
-/// The metrics of a sample, from the first thread's start to the last one's end. The work is divided equally.
+/// The metrics of a sample, from the first thread's start to the last one's end. The work is divided equally. Without
+/// interference it takes as long as the threads had their CPUs, on average: they share the work as they get on.
 pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer, task: &Task) -> Vec<MetricSample> {
     let begin = records.iter().map(|record| record.begin).min().unwrap_or(0);
     let end = records.iter().map(|record| record.end).max().unwrap_or(0);
     let seconds = timer.seconds(begin, end);
+    let cpu_seconds = mean(records.iter().map(|record| record.cpu_seconds));
+    // Threads of a library sleep where they wait, so that their CPU time is too short.
+    let is_known = !job.works_elsewhere && cpu_seconds > 0.0;
+    let undisturbed = |value: f64| is_known.then_some(value);
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let part = |record: &JobRecord| ThreadShare {
         work: job.work / records.len() as f64,
@@ -378,11 +384,16 @@ pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer
         (MetricName::Clock, Unit::Hertz, Better::Higher, Some(clock_hz)),
     ];
     let others = values.into_iter().filter_map(|(name, unit, better, value)| {
-        let sample = Sample { value: value?, work: None, per_thread: Vec::new(), ..sample.clone() };
+        let undisturbed = match name {
+            MetricName::Latency => undisturbed(cpu_seconds),
+            MetricName::Clock => undisturbed(clock_hz),
+            _ => None,
+        };
+        let sample = Sample { value: value?, work: None, per_thread: Vec::new(), undisturbed, ..sample.clone() };
         Some(MetricSample { name, unit, better, sample })
     });
-    let headline =
-        MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: sample.clone() };
+    let whole = Sample { undisturbed: undisturbed(job.work / cpu_seconds), ..sample.clone() };
+    let headline = MetricSample { name: MetricName::Throughput, unit: job.unit, better: Better::Higher, sample: whole };
     std::iter::once(headline).chain(others).collect()
 }
 
@@ -527,6 +538,30 @@ pub(super) mod tests {
         let shares = [ThreadShare { work: 1000.0, seconds: 1e-4, clock_hz: None }; 2];
         let (value, _, _) = headline(Measure::Latency, &shares);
         assert!(close(value, 1e-7), "two threads do not halve it");
+    }
+
+    #[test]
+    fn time_without_a_cpu_is_no_part_of_an_undisturbed_job() {
+        // Both took the wall time of the first, which had its CPU for a third of it.
+        let record = |cpu_seconds| JobRecord {
+            begin: 0,
+            end: Timer::system().ticks(3.0),
+            cpu_seconds,
+            clock_hz: 3e9,
+            bound: record(0, &[200; 9]),
+            residuals: Residuals { scaled: 0.1, raw: None },
+            prepare_seconds: 0.0,
+            verify_seconds: 0.0,
+        };
+        let of = |works_elsewhere| {
+            let job = JobProfile { unit: Unit::FlopPerSecond, work: 12.0, works_elsewhere };
+            combine_jobs(&[record(1.0), record(3.0)], job, &Timer::system(), &crate::tests::task())
+        };
+        let found = of(false);
+        let undisturbed: Vec<Option<f64>> = found.iter().map(|metric| metric.sample.undisturbed).collect();
+        assert_eq!(undisturbed, [Some(6.0), Some(2.0), None, Some(3e9)]);
+        assert!(close(found[0].sample.value, 4.0));
+        assert!(of(true).iter().all(|metric| metric.sample.undisturbed.is_none()), "a library's threads sleep");
     }
 
     #[test]

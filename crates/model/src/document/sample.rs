@@ -75,7 +75,8 @@ pub struct Sample {
     pub clock_hz: Option<f64>,
     /// Seconds lost to interference, from gaps inside the timed loop, as a mean over the threads.
     pub stolen_seconds: Option<f64>,
-    /// The median value of its time slices in which no thread lost time; `null` where it has no slices, or too few such.
+    /// The median value of its time slices in which no thread lost time, or the value by the CPU time of its threads;
+    /// `null` where it has neither.
     #[serde(default)]
     pub undisturbed: Option<f64>,
     /// Those time slices.
@@ -125,9 +126,9 @@ pub struct Undisturbed {
     pub value: f64,
     /// Its 95 % interval.
     pub ci95: Option<[f64; 2]>,
-    /// Time slices that it rests on.
+    /// Time slices or repetitions that it rests on.
     pub n: u64,
-    /// What the slices are.
+    /// What `n` counts: `time slices`, or `repetitions by CPU time`.
     pub of: String,
 }
 
