@@ -18,6 +18,9 @@ const NORMAL_NEXT: f64 = 1.1;
 /// A look below this share of the median clock was disturbed.
 const PLAUSIBLE_CLOCK: f64 = 0.9;
 
+/// The least share of its CPU with which a thread keeps the others waiting for less than 2 % of the time of two.
+const ENOUGH_CPU: f64 = 0.96;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Burst {
     pub(super) first: usize,
@@ -358,8 +361,11 @@ pub(super) fn combine_jobs(records: &[JobRecord], job: JobProfile, timer: &Timer
     let end = records.iter().map(|record| record.end).max().unwrap_or(0);
     let seconds = timer.seconds(begin, end);
     let cpu_seconds = mean(records.iter().map(|record| record.cpu_seconds));
-    // Threads of a library sleep where they wait, so that their CPU time is too short.
-    let is_known = !job.works_elsewhere && cpu_seconds > 0.0;
+    // Threads of a library sleep where they wait, so that their CPU time is too short. Ours spin: where one of several has
+    // lost its CPU for long, the CPU time of the others is too long.
+    let keeps_its_cpu = |record: &JobRecord| record.cpu_seconds >= ENOUGH_CPU * timer.seconds(record.begin, record.end);
+    let is_known =
+        !job.works_elsewhere && cpu_seconds > 0.0 && (records.len() == 1 || records.iter().all(keeps_its_cpu));
     let undisturbed = |value: f64| is_known.then_some(value);
     let clock_hz = mean(records.iter().map(|record| record.clock_hz));
     let part = |record: &JobRecord| ThreadShare {
@@ -542,10 +548,9 @@ pub(super) mod tests {
 
     #[test]
     fn time_without_a_cpu_is_no_part_of_an_undisturbed_job() {
-        // Both took the wall time of the first, which had its CPU for a third of it.
         let record = |cpu_seconds| JobRecord {
             begin: 0,
-            end: Timer::system().ticks(3.0),
+            end: Timer::system().ticks(4.0),
             cpu_seconds,
             clock_hz: 3e9,
             bound: record(0, &[200; 9]),
@@ -553,15 +558,20 @@ pub(super) mod tests {
             prepare_seconds: 0.0,
             verify_seconds: 0.0,
         };
-        let of = |works_elsewhere| {
+        let of = |cpu_seconds: &[f64], works_elsewhere| {
             let job = JobProfile { unit: Unit::FlopPerSecond, work: 12.0, works_elsewhere };
-            combine_jobs(&[record(1.0), record(3.0)], job, &Timer::system(), &crate::tests::task())
+            let records: Vec<JobRecord> = cpu_seconds.iter().copied().map(record).collect();
+            combine_jobs(&records, job, &Timer::system(), &crate::tests::task())
         };
-        let found = of(false);
-        let undisturbed: Vec<Option<f64>> = found.iter().map(|metric| metric.sample.undisturbed).collect();
-        assert_eq!(undisturbed, [Some(6.0), Some(2.0), None, Some(3e9)]);
-        assert!(close(found[0].sample.value, 4.0));
-        assert!(of(true).iter().all(|metric| metric.sample.undisturbed.is_none()), "a library's threads sleep");
+        let undisturbed = |found: &[MetricSample]| -> Vec<Option<f64>> {
+            found.iter().map(|metric| metric.sample.undisturbed).collect()
+        };
+        let alone = of(&[2.0], false);
+        assert_eq!(undisturbed(&alone), [Some(6.0), Some(2.0), None, Some(3e9)]);
+        assert!(close(alone[0].sample.value, 3.0));
+        assert_eq!(undisturbed(&of(&[3.9, 4.0], false))[1], Some(3.95));
+        assert_eq!(undisturbed(&of(&[2.0, 4.0], false)), [None; 4], "the second spun while the first had no CPU");
+        assert_eq!(undisturbed(&of(&[2.0], true)), [None; 4], "a library's threads sleep");
     }
 
     #[test]
