@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::document::{Document, MachineState, MachineStates, RunInfo, SCHEMA, TimerFacts};
+use model::document::{Document, MachineState, MachineStates, Row, RunInfo, SCHEMA, TimerFacts};
 use model::experiment::{Area, id_without_threads};
 use stats::random::Random;
 use sys::clock::{Calibration, Source, Timer, monotonic_raw_seconds, utc_now};
@@ -50,8 +50,6 @@ pub(super) struct Run<'a> {
     /// Seconds left for repeats without a time budget.
     pub(super) repeat_seconds: f64,
     clock: (Calibration, Timer),
-    /// Highest operations per cycle of each kernel (id without threads).
-    best_ops_per_cycle: BTreeMap<String, f64>,
 }
 
 #[derive(Debug)]
@@ -104,7 +102,6 @@ impl<'a> Run<'a> {
             order: Order { random: Random::new(plan.seed), session: 1, runs: 0, launches_before_session: 0 },
             repeat_seconds: plan.repeat_share * plan.expected_seconds(),
             clock: (calibration, timer),
-            best_ops_per_cycle: BTreeMap::new(),
         }
     }
 
@@ -289,7 +286,7 @@ impl<'a> Run<'a> {
     /// Repeats the last process run if it was disturbed and there is time; never with a fixed number of samples.
     fn repeat_if_disturbed(&mut self, index: usize) {
         let planned = self.states[index].planned;
-        let best = self.best_ops_per_cycle.get(&id_without_threads(&planned.experiment.id)).copied();
+        let best = self.best_ops_per_cycle(&planned.experiment.id);
         let exact = self.plan.repeat.is_some() || self.setting.verify_only || planned.sampling.until_steady;
         let Some(last) = self.states[index].progress.runs.last().filter(|_| !exact) else { return };
         if judge::disturbed(&areas::rules(planned.experiment.area), planned, last, best).is_none() {
@@ -373,18 +370,21 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Rebuilds a result and updates the best operations per cycle of its kernel.
+    /// Rebuilds a result.
     pub(super) fn assemble(&mut self, index: usize) {
+        // Its own earlier value may rest on few samples.
+        self.states[index].result.conditions.ops_per_cycle_p90 = None;
+        let others = self.best_ops_per_cycle(self.states[index].id());
         let state = &mut self.states[index];
-        let kernel = id_without_threads(state.id());
-        let best = self.best_ops_per_cycle.get(&kernel).copied();
-        let mut row = assemble::row(state.planned, &state.progress, best, self.setting);
-        let shown = row.conditions.ops_per_cycle_p90;
-        if shown > best {
-            row = assemble::row(state.planned, &state.progress, shown, self.setting);
-            self.best_ops_per_cycle.extend(shown.map(|shown| (kernel, shown)));
+        state.result = assemble::row(state.planned, &state.progress, others, self.setting);
+        let own = state.result.conditions.ops_per_cycle_p90;
+        if own > others {
+            state.result = assemble::row(state.planned, &state.progress, own, self.setting);
         }
-        state.result = row;
+    }
+
+    fn best_ops_per_cycle(&self, id: &str) -> Option<f64> {
+        best_ops_per_cycle(id, self.states.iter().map(|state| &state.result))
     }
 
     /// Ends the run: rebuilds all results, judges them together and writes the last document.
@@ -488,9 +488,31 @@ fn longer(so_far: f64, planned: f64, left: f64) -> f64 {
     if done < LEAST_SECONDS { 1.0 } else { (so_far / done).max(1.0) }
 }
 
+/// The highest operations per cycle that the kernel of a benchmark has shown so far, on any number of threads.
+fn best_ops_per_cycle<'a>(id: &str, rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
+    let kernel = id_without_threads(id);
+    let shown = |row: &'a Row| row.conditions.ops_per_cycle_p90.filter(|_| id_without_threads(&row.id) == kernel);
+    rows.filter_map(shown).reduce(f64::max)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_was_read_wrong_once_does_not_stay_the_best_of_its_kernel() {
+        let row = |id: &str, shown| {
+            let mut row = Row::planned(&crate::tests::experiment(), "");
+            (row.id, row.conditions.ops_per_cycle_p90) = (id.to_owned(), Some(shown));
+            row
+        };
+        let mut rows =
+            [row("cpu/fma/fp64/avx512/t1", 16.0), row("cpu/fma/fp64/avx512/t2", 22.5), row("cpu/x/t1", 32.0)];
+        assert_eq!(best_ops_per_cycle("cpu/fma/fp64/avx512/t1", rows.iter()), Some(22.5));
+        rows[1].conditions.ops_per_cycle_p90 = Some(15.9);
+        assert_eq!(best_ops_per_cycle("cpu/fma/fp64/avx512/t1", rows.iter()), Some(16.0));
+        assert_eq!(best_ops_per_cycle("cpu/y/t1", rows.iter()), None);
+    }
 
     #[test]
     fn of_a_budget_its_end_has_a_part_that_grows_with_what_storing_takes_and_never_more_than_a_share() {
