@@ -7,6 +7,7 @@ use model::peak::PeakKind;
 use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 
+use crate::expectation::judged_value;
 use crate::headline::Headline;
 use crate::rules::AreaRules;
 
@@ -120,11 +121,6 @@ fn shortfall(metric: &Metric) -> f64 {
         Better::Higher => judged_value(metric) / range.low,
         Better::Lower => range.high / judged_value(metric),
     }
-}
-
-/// The value that is held against the expectation.
-fn judged_value(metric: &Metric) -> f64 {
-    metric.summary.undisturbed.as_ref().map_or(metric.summary.median, |undisturbed| undisturbed.value)
 }
 
 /// `FP64 multiply-add, 2 threads 120 GFLOP/s, expected 165 GFLOP/s to 178 GFLOP/s (limit)`.

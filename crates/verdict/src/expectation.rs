@@ -11,6 +11,8 @@ use model::warning::Confidence;
 
 use crate::rules::AreaRules;
 
+/// The source of expectations from earlier runs of the same machine.
+pub const HISTORY: &str = "history";
 /// No processor's clock is higher, in Hz: the end of the range above a base clock whose boost is unknown.
 const HIGHEST_CLOCK_HZ: f64 = 10e9;
 /// The share of its data sheet that a healthy device reaches; makers round, and state the slowest of a series.
@@ -33,11 +35,14 @@ pub fn set(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     let reach = (rules.limit.reach)(row);
     let faster_clock = row.metric(MetricName::Clock).and_then(undisturbed_clock).unwrap_or(1.0);
     let confidence = row.confidence;
+    // Those from earlier runs are known when a run ends, and stored with it.
+    row.metrics.iter_mut().for_each(|metric| metric.expectations.retain(|range| range.source == HISTORY));
     if let Some(headline) = row.metrics.first_mut() {
-        headline.expectations = of_limits(headline, reach, faster_clock);
+        let ranges = of_limits(headline, reach, faster_clock);
+        headline.expectations.splice(0..0, ranges);
     }
     if let Some(clock) = row.metrics.iter_mut().find(|metric| metric.name == MetricName::Clock) {
-        clock.expectations = of_clock(machine).into_iter().collect();
+        clock.expectations.splice(0..0, of_clock(machine));
     }
     for metric in &mut row.metrics {
         metric.verdict = metric.expectations.first().and_then(|range| verdict(metric, range, confidence));
@@ -82,7 +87,11 @@ fn of_clock(machine: &Machine) -> Option<Expectation> {
 
 /// The whole interval of the value against the range: of the value without interference where that is known, since noise is
 /// no property of the machine; else of the measured one, unless its confidence is low.
-fn verdict(metric: &Metric, range: &Expectation, confidence: Option<Confidence>) -> Option<ExpectationVerdict> {
+pub(crate) fn verdict(
+    metric: &Metric,
+    range: &Expectation,
+    confidence: Option<Confidence>,
+) -> Option<ExpectationVerdict> {
     let [low, high] = interval(&metric.summary, confidence)?;
     let (under, over) = (high < range.low, low > range.high);
     Some(match (under, over, metric.better) {
@@ -90,6 +99,11 @@ fn verdict(metric: &Metric, range: &Expectation, confidence: Option<Confidence>)
         (true, _, Better::Higher) | (_, true, Better::Lower) => ExpectationVerdict::Below,
         _ => ExpectationVerdict::Above,
     })
+}
+
+/// The value that is held against an expectation: the undisturbed one where it is known.
+pub(crate) fn judged_value(metric: &Metric) -> f64 {
+    metric.summary.undisturbed.as_ref().map_or(metric.summary.median, |undisturbed| undisturbed.value)
 }
 
 fn interval(summary: &Summary, confidence: Option<Confidence>) -> Option<[f64; 2]> {

@@ -9,6 +9,7 @@ pub mod findings;
 pub mod fleet;
 pub mod grouping;
 pub mod headline;
+pub mod history;
 pub mod judge;
 pub mod live;
 pub mod rules;

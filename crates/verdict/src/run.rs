@@ -5,7 +5,7 @@ use model::sample::{Metric, Summary};
 use model::warning::{self, Confidence};
 
 use crate::rules::AreaRules;
-use crate::{answer, efficiency, expectation, findings, samples, scaling};
+use crate::{answer, efficiency, expectation, findings, history, samples, scaling};
 
 /// Judges a stored run again by the rules of this version. Its warnings stay: most rest on what no document has.
 pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
@@ -19,7 +19,7 @@ pub fn judge_again(document: &mut Document, rules: &[AreaRules]) {
         efficiency::withdraw_impossible(row);
         row.confidence = Some(warning::confidence(&row.warnings));
     }
-    judge_together(document, rules);
+    judge_together(document, &[], rules);
 }
 
 /// Computes a summary from the samples again. Percentiles come from a histogram, which is not in the document.
@@ -31,8 +31,8 @@ fn summarise(metric: &mut Metric) {
     }
 }
 
-/// Sets confidence, scaling and findings of a run.
-pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
+/// Sets confidence, scaling, expectations and findings of a run; `earlier` are complete runs of the same machine before it.
+pub fn judge_together(document: &mut Document, earlier: &[Document], rules: &[AreaRules]) {
     let (rows, machine) = (&mut document.experiments, &document.machine);
     for rules in rules {
         (rules.judge.together)(rows, machine);
@@ -43,6 +43,7 @@ pub fn judge_together(document: &mut Document, rules: &[AreaRules]) {
         expectation::set(&AreaRules::of(rules, row.area), row, machine);
     }
     document.findings = findings::findings(rows, machine, rules);
+    history::add(document, earlier);
     document.answers = answer::answers(document, rules);
 }
 

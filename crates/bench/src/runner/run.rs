@@ -18,7 +18,7 @@ use crate::engines::resources::{Forecast, ResourceContext, RunResources, Schedul
 use crate::engines::run_resources;
 use crate::journal::{Asked, Entry};
 use crate::references::detect::Detected;
-use crate::store::RunFolder;
+use crate::store::{RunFolder, Store};
 use model::plan::Plan;
 use verdict::judge;
 
@@ -403,7 +403,8 @@ impl<'a> Run<'a> {
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
-        verdict::run::judge_together(&mut document, areas::RULES);
+        let earlier = self.setting.store.as_ref().map(|store| earlier_runs(store, &document)).unwrap_or_default();
+        verdict::run::judge_together(&mut document, &earlier, areas::RULES);
         self.storage.last_document(&document);
         self.report_storage_failure();
         let is_left = self.states.iter().any(|state| state.progress.is_left() || state.progress.has_failed());
@@ -416,6 +417,15 @@ impl<'a> Run<'a> {
         let experiments = self.states.iter().map(|state| state.result.clone()).collect();
         Document { experiments, ..self.document.clone() }
     }
+}
+
+/// The most runs that are read for those of this machine.
+const MOST_READ: usize = 50;
+
+/// The latest complete runs of this machine before this one.
+fn earlier_runs(store: &Store, document: &Document) -> Vec<Document> {
+    let runs = store.latest_first().take(MOST_READ).filter_map(|run| run.document.ok());
+    runs.filter(|run| verdict::history::precedes(run, document)).take(verdict::history::MOST_RUNS).collect()
 }
 
 fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {

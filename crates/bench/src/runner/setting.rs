@@ -6,6 +6,7 @@ use model::machine::Machine;
 use super::launch::WorkerCommand;
 use crate::net::ServerSession;
 use crate::references::detect::Places;
+use crate::store::Store;
 use model::disk_target::DiskTarget;
 
 /// Reason of a benchmark without time left.
@@ -50,6 +51,8 @@ pub struct Setting<'a> {
     pub stored: bool,
     /// The server of benchmarks between hosts.
     pub server: Option<&'a ServerSession>,
+    /// Where earlier runs of this machine are.
+    pub store: Option<Store>,
 }
 
 impl<'a> Setting<'a> {
@@ -78,6 +81,7 @@ impl<'a> Setting<'a> {
             places: Places::default(),
             stored: false,
             server: None,
+            store: None,
         }
     }
 }

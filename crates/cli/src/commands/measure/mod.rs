@@ -108,6 +108,7 @@ fn measure(
         places,
         stored: folder.is_some(),
         server: server.as_ref(),
+        store: environment::store().ok(),
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
     let mut progress = Progress::new(options.quiet);
