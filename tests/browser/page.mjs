@@ -19,8 +19,8 @@ const require = createRequire(join(resolve(modules), "package.json"));
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-const DESK = { width: 1280, height: 900 };
-const PHONE = { width: 360, height: 740 };
+const DESK = { width: 1366, height: 900 };
+const PHONE = { width: 390, height: 740 };
 // A4 in points, as PDF counts.
 const A4 = [595, 842];
 
@@ -76,6 +76,28 @@ async function overflow(page) {
   });
 }
 
+// How often the tab key stops before the end of the page.
+const stops = (page) => page.evaluate(() => Array.from(document.querySelectorAll("a[href], button, input, summary, [tabindex='0']"))
+  .filter((element) => element.tabIndex >= 0 && element.checkVisibility()).length);
+
+// The tables whose benchmark and value are not in view without scrolling.
+const hidden = (page) => page.evaluate(() => Array.from(document.querySelectorAll("table[class*='v']")).filter((table) => {
+  const place = Number(/\bv(\d)\b/.exec(table.className)?.[1] ?? 0);
+  const cell = place && table.checkVisibility() ? table.tBodies[0].rows[0].cells[place - 1] : null;
+  return cell && cell.getBoundingClientRect().right > document.documentElement.clientWidth;
+}).map((table) => "value out of view: " + table.getAttribute("aria-labelledby")));
+
+// What is too large about the report of a run: a page that nobody reads or prints to its end.
+async function tooLarge(page, file, paper) {
+  const isRun = await page.evaluate(() => document.getElementById("conditions") !== null);
+  if (!isRun) return [];
+  const screens = await page.evaluate(() => document.documentElement.scrollHeight) / DESK.height;
+  const sizes = [["bytes", readFileSync(file).length, 1.2e6], ["screens", screens, 60], ["stops of the tab key", await stops(page), 200],
+    ["pages of paper", paper, 30]];
+  console.log("note " + basename(file) + ": " + sizes.map(([what, size]) => Math.round(size) + " " + what).join(", "));
+  return sizes.map(([what, size, most]) => (size > most ? size + " " + what + ", at most " + most : ""));
+}
+
 // The pages of a PDF and what is wrong with them.
 function paper(pdf) {
   const text = pdf.toString("latin1");
@@ -98,14 +120,14 @@ async function everyPage(browser, file) {
   }
   const phone = await open(browser, file, { viewport: PHONE, isMobile: true, hasTouch: true, deviceScaleFactor: 2 });
   await phone.page.evaluate(() => document.querySelectorAll("details").forEach((box) => { box.open = true; }));
-  check(name + ": fits a phone", await overflow(phone.page));
+  check(name + ": fits a phone", [await overflow(phone.page), ...await hidden(phone.page)]);
   await phone.context.close();
   const { context, page } = await open(browser, file, {});
   const pdf = await page.pdf({ preferCSSPageSize: true, printBackground: false });
   writeFileSync(join(out, name + ".pdf"), pdf);
   const { count, faults } = paper(pdf);
   check(name + ": prints to A4", faults);
-  console.log("note " + name + ": " + count + " pages of paper");
+  check(name + ": is no larger than a reader can use", await tooLarge(page, file, count));
   await context.close();
 }
 
@@ -124,12 +146,14 @@ async function theme(browser, file) {
   await context.close();
 }
 
-// The values of a column, in the order of the lines that are shown.
-const column = (table, index) => table.evaluate((table, index) => Array.from(table.tBodies[0].rows)
-  .filter((row) => !row.hidden)
-  .map((row) => row.cells[index])
-  .map((cell) => Number(cell.dataset.value ?? cell.textContent))
-  .filter((value) => !Number.isNaN(value)), index);
+// The values of a column in base units, in the order of the lines, those of a long table that are not shown included.
+async function column(table, index) {
+  const texts = await table.evaluate((table, index) => Array.from(table.tBodies[0].rows)
+    .filter((row) => !row.hidden).map((row) => row.cells[index].textContent), index);
+  const factor = { k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+  const value = (text) => parseFloat(text) * (factor[/ ([kMGT])/.exec(text)?.[1]] ?? 1);
+  return texts.map(value).filter((value) => !Number.isNaN(value));
+}
 
 async function sorting(browser, file) {
   const { context, page } = await open(browser, file, {});
@@ -217,8 +241,8 @@ async function withoutScripts(browser, file) {
 
 async function links(browser, file) {
   const { context, page } = await open(browser, file, {});
-  const link = page.locator("#validity .rowlist a").first();
-  await page.locator("#validity details.entry summary").first().click();
+  const link = page.locator("#conditions .rowlist a").first();
+  await page.locator("#conditions details.entry summary").first().click();
   const target = await link.getAttribute("href");
   await link.click();
   const row = page.locator(target);

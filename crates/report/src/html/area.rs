@@ -1,4 +1,4 @@
-//! The section of an area: findings, tables, and charts with the findings that they show.
+//! The section of an area: its answer, findings, tables, and charts with the findings that they show.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -7,29 +7,37 @@ use minijinja::{Value, context};
 use model::document::{Document, Finding};
 use model::experiment::Area;
 
-use super::tables::{Anchors, Table, is_late};
-use super::text;
+use super::tables::{Anchors, Table};
+use super::text::capital;
 use crate::chart::DrawnChart;
 use areas::chart::grid::Grid;
-use areas::label::Label;
+use areas::label::{Label, area_title};
 
 /// The chart with a section of its own.
 const ROOFLINE: &str = "roofline";
 
 const MOST_EVIDENCE: usize = 3;
 
-/// The sections of the areas that have results or charts, and the roofline.
+/// The sections of areas, and the charts of other sections.
+pub(super) struct Sections {
+    pub(super) areas: Vec<Value>,
+    pub(super) roofline: Vec<Value>,
+    /// The charts of the run as a whole.
+    pub(super) over_time: Vec<Value>,
+}
+
+/// The sections of the areas that have results or charts: the answer, findings, tables, charts with their findings.
 pub(super) fn sections(
     document: &Document,
     grids: &[Grid],
     charts: Vec<DrawnChart>,
     anchors: &mut Anchors<'_>,
-) -> (Vec<Value>, Vec<Value>) {
+) -> Sections {
     let mut tables: Vec<(Option<Area>, Table)> = tables(grids, anchors);
     let shown = shown(&document.findings, &charts);
     let findings = |wanted: &dyn Fn(&Finding, Option<usize>) -> bool| -> Vec<Value> {
         let own = document.findings.iter().zip(&shown).filter(|(finding, chart)| wanted(finding, **chart));
-        own.map(|(finding, _)| said(finding, document, anchors)).collect()
+        own.map(|(finding, chart)| said(finding, chart.is_none(), document)).collect()
     };
     let chart_of = |(index, chart): (usize, DrawnChart)| {
         (chart.area, chart_of(chart, &findings(&|_, shown| shown == Some(index))))
@@ -38,35 +46,33 @@ pub(super) fn sections(
         charts.into_iter().enumerate().partition(|(_, chart)| chart.name == ROOFLINE);
     let roofline = roofline.into_iter().map(|chart| chart_of(chart).1).collect();
     let mut drawn: Vec<(Option<Area>, Value)> = charts.into_iter().map(chart_of).collect();
-    let areas = Area::ALL.iter().map(|area| Some(*area)).chain([None]);
-    let sections = areas.filter_map(|area| {
-        let findings = findings(&|finding, chart| chart.is_none() && Some(finding.area) == area);
-        let drawn: Vec<Value> = drawn.extract_if(.., |(of, _)| *of == area).map(|(_, chart)| chart).collect();
-        let tables: Vec<Table> = tables.extract_if(.., |(of, _)| *of == area).map(|(_, table)| table).collect();
+    let mut drawn = |area: Option<Area>| drawn.extract_if(.., |(of, _)| *of == area).map(|(_, chart)| chart).collect();
+    let areas = Area::ALL.iter().filter_map(|area| {
+        let findings = findings(&|finding, chart| chart.is_none() && finding.area == *area);
+        let drawn: Vec<Value> = drawn(Some(*area));
+        let tables = tables.extract_if(.., |(of, _)| *of == Some(*area)).map(|(_, table)| table).collect::<Vec<_>>();
         let is_empty = findings.is_empty() && drawn.is_empty() && tables.is_empty();
-        let (accent, title) = (text::accent(area), text::heading(area));
-        (!is_empty).then(|| context! { accent, title, findings, drawn, tables })
+        let answer = document.answers.iter().find(|answer| answer.area == *area).map(|answer| capital(&answer.text));
+        let (accent, title) = (area.name(), area_title(*area));
+        (!is_empty).then(|| context! { accent, title, answer, findings, drawn, tables })
     });
-    (sections.collect(), roofline)
+    let areas = areas.collect();
+    Sections { areas, roofline, over_time: drawn(None) }
 }
 
 /// The tables of the areas, classic tables first; references, limits and warnings have sections of their own.
 fn tables(grids: &[Grid], anchors: &mut Anchors<'_>) -> Vec<(Option<Area>, Table)> {
-    let is_classic = |grid: &Grid| grid.name.starts_with("classic");
-    let with = |grid: &Grid, holds: &dyn Fn(&Grid) -> bool| grids.iter().any(|own| own.area == grid.area && holds(own));
-    let is_list = |grid: &Grid| grid.name.ends_with("-measured");
+    let is_classic = |grid: &&Grid| grid.name.starts_with("classic");
     let own = |grid: &&Grid| !["references", "peaks"].iter().any(|end| grid.name.ends_with(end)) && grid.area.is_some();
-    let mut ordered: Vec<&Grid> = grids.iter().filter(own).collect();
-    ordered.sort_by_key(|grid| !is_classic(grid));
+    let (classic, others): (Vec<&Grid>, Vec<&Grid>) = grids.iter().filter(own).partition(is_classic);
     let table = |grid: &Grid| {
-        // The list of results repeats classic tables; details of a long list follow it.
-        let folded = is_list(grid) && with(grid, &is_classic);
-        let follows = grid.name.ends_with("-loads") && with(grid, &|own| is_list(own) && is_late(own));
-        let mut table = Table::anchored(grid, anchors);
-        (table.folded, table.late) = (folded, table.late || folded || follows);
-        (grid.area, table)
+        let is_absent = grid.name.ends_with("-not-measured");
+        let is_list = !is_absent && grid.name.ends_with("-measured") && classic.iter().any(|own| own.area == grid.area);
+        let mut table = Table::of(grid, is_list, anchors)?;
+        table.folded = is_absent;
+        Some((grid.area, table))
     };
-    ordered.into_iter().map(table).collect()
+    classic.iter().chain(&others).copied().filter_map(table).collect()
 }
 
 /// The most findings of a chart, as long as another chart shows as much of their evidence.
@@ -97,28 +103,27 @@ fn shown(findings: &[Finding], charts: &[DrawnChart]) -> Vec<Option<usize>> {
     findings.iter().map(&mut chosen).collect()
 }
 
-fn said(finding: &Finding, document: &Document, anchors: &Anchors<'_>) -> Value {
+/// A finding, with its evidence where no chart shows it.
+fn said(finding: &Finding, has_evidence: bool, document: &Document) -> Value {
     let evidence = finding.evidence.iter().take(MOST_EVIDENCE).map(|id| {
         // The last of equal ids.
         let row = document.experiments.iter().rev().find(|row| row.id == *id);
-        context! { anchor => anchors.link(id), what => row.map_or_else(|| id.clone(), Label::sentence) }
+        row.map_or_else(|| id.clone(), Label::sentence)
     });
-    context! {
-        text => finding.text,
-        evidence => evidence.collect::<Vec<_>>(),
-        more => finding.evidence.len().saturating_sub(MOST_EVIDENCE),
-    }
+    let more = finding.evidence.len().saturating_sub(MOST_EVIDENCE);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let evidence = evidence.chain(more).filter(|_| has_evidence).collect::<Vec<_>>().join("; ");
+    context! { text => finding.text, evidence }
 }
 
 fn chart_of(chart: DrawnChart, findings: &[Value]) -> Value {
-    let table = Table::of(&chart.table);
     let DrawnChart { name, title, about, svg, narrow, .. } = chart;
     let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));
-    context! { name, title, about, svg, narrow, table, findings }
+    context! { name, title, about, svg, narrow, findings }
 }
 
-/// A drawing without its `data-` attributes, since the report shows the titles of marks only. Quotes in texts are escaped,
-/// so only attributes match.
+/// A drawing without its `data-` attributes, since the report shows the titles of marks only, and without those that the
+/// style sheet gives. Quotes in texts are escaped, so only attributes match.
 fn without_data(drawing: &str) -> String {
     const START: &str = " data-";
     let mut parts = drawing.split(START);
@@ -130,8 +135,10 @@ fn without_data(drawing: &str) -> String {
             None => kept.extend([START, part]),
         }
     }
-    kept
+    GIVEN.iter().fold(kept, |kept, attribute| kept.replace(attribute, ""))
 }
+
+const GIVEN: [&str; 3] = [r#" font-size="12""#, r#" text-anchor="start""#, r#" xmlns="http://www.w3.org/2000/svg""#];
 
 #[cfg(test)]
 mod tests {
@@ -139,8 +146,7 @@ mod tests {
 
     #[test]
     fn only_attributes_are_taken_out() {
-        let drawing =
-            r#"<path class="m" data-id="a/b" data-n="3" d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
+        let drawing = r#"<path class="m" data-id="a/b" font-size="12" data-n="3" d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
         let kept = r#"<path class="m" d="M0"><title>a data-set data-n=&quot;4&quot;</title></path>"#;
         assert_eq!(without_data(drawing), kept);
         assert_eq!(without_data(kept), kept);

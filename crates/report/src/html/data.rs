@@ -1,4 +1,4 @@
-//! The raw data inside the report: the document and its table, packed. A browser without scripts saves the packed file,
+//! The raw data inside the report: the document, or its table, packed. A browser without scripts saves the packed file,
 //! with scripts the unpacked one.
 
 use std::io::Write as _;
@@ -9,14 +9,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use model::document::Document;
 use serde::Serialize;
+use serde_json::{Number, Value};
 
 use crate::formats::csv;
 use crate::render::RenderError;
 use model::number::size;
 
-/// The most characters of all packed files together. Chromium refuses to save from an address of more than 2 MiB
-/// (`url::kMaxURLChars` in `url/url_constants.h`), and a report must remain small enough to be sent.
-const MOST: usize = 1_600_000;
+/// The most characters of all packed files together: Chromium refuses to save from an address of more than 2 MiB
+/// (`url::kMaxURLChars` in `url/url_constants.h`).
+pub(crate) const MOST: usize = 1_600_000;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct File {
@@ -33,27 +34,45 @@ fn refuse(error: impl std::fmt::Display) -> RenderError {
     RenderError::new(format!("the document cannot be packed: {error}"))
 }
 
-/// The files that fit: the document with every sample, and its table of summaries. An error where a value of the document
-/// is not finite, which JSON cannot express.
-pub(super) fn files(document: &Document) -> Result<Vec<File>, RenderError> {
-    let json = serde_json::to_vec(document).map_err(refuse)?;
+/// The document with every sample, or where that does not fit into this many characters, its table of summaries. An error
+/// where a value of the document is not finite, which JSON cannot express.
+pub(super) fn files(document: &Document, most: usize) -> Result<Vec<File>, RenderError> {
+    let mut json = serde_json::to_value(document).map_err(refuse)?;
+    round(&mut json);
+    let json = serde_json::to_vec(&json).map_err(refuse)?;
     let table = csv::render(document).into_bytes();
-    fitting([
-        ("run.json", "application/json", "the document with every sample", json),
-        ("run.csv", "text/csv", "one line per metric of each row", table),
-    ])
+    let all = [
+        ("run.json", "application/json", "the document with every sample, in eight digits", json),
+        ("run.csv", "text/csv", "one line per metric of each result", table),
+    ];
+    let mut files = fitting(all, most)?;
+    files.truncate(1);
+    Ok(files)
+}
+
+/// Numbers in eight digits, which pack into half the space of all digits.
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let short = number.as_f64().and_then(|own| format!("{own:.7e}").parse().ok()).and_then(Number::from_f64);
+            *number = short.unwrap_or_else(|| number.clone());
+        }
+        Value::Array(values) => values.iter_mut().for_each(round),
+        Value::Object(values) => values.values_mut().for_each(round),
+        _ => {}
+    }
 }
 
 /// A file before it is packed: name, media type, description, content.
 pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
 
-/// The files that fit into a report, in their order.
-pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<File>, RenderError> {
+/// The files that fit into this many characters, in their order.
+pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>, most: usize) -> Result<Vec<File>, RenderError> {
     let mut kept: Vec<File> = Vec::new();
     for (name, media, about, bytes) in files {
         let packed = STANDARD.encode(gzip(&bytes).map_err(refuse)?);
         let before: usize = kept.iter().map(|file| file.packed.len()).sum();
-        if before + packed.len() <= MOST {
+        if before + packed.len() <= most {
             kept.push(File { name, media, about, size: size(bytes.len() as u64), packed });
         }
     }
@@ -61,7 +80,7 @@ pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>) -> Result<Vec<F
 }
 
 fn gzip(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()
 }

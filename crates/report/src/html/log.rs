@@ -1,4 +1,4 @@
-//! The validity log: every warning with its cause, its advice and its results; and every result without values, with the
+//! What limits the results: every warning with its cause, its advice and its results; and every result without values, with the
 //! reason.
 
 use std::cmp::Reverse;
@@ -37,22 +37,36 @@ pub(super) struct WarningKind {
 #[derive(Debug, Serialize)]
 struct Part {
     effect: &'static str,
-    lines: Vec<LogLine>,
+    count: usize,
+    /// The texts with their results; none where the confidence is high, or where too many results have the warning, which
+    /// are marked in the tables.
+    groups: Vec<Group>,
     #[serde(skip)]
     confidence: Confidence,
 }
 
+/// The results with the same text.
 #[derive(Debug, Serialize)]
-struct LogLine {
-    anchor: Option<String>,
-    what: String,
+struct Group {
     text: String,
+    rows: Vec<Link>,
 }
 
-impl LogLine {
-    fn new(row: &Row, text: String, anchors: &Anchors<'_>) -> Self {
-        Self { anchor: anchors.link(&row.id), what: Label::sentence(row), text }
-    }
+#[derive(Debug, Serialize)]
+struct Link {
+    anchor: Option<String>,
+    what: String,
+}
+
+/// Results grouped by their texts, which are left out where all are the same.
+fn by_text<'a>(lines: impl Iterator<Item = (&'a Row, String)>, anchors: &Anchors<'_>) -> Vec<Group> {
+    let link = |row: &Row| Link { anchor: anchors.link(&row.id), what: Label::sentence(row) };
+    let groups = grouped(lines, |(_, text)| Some(text.clone())).into_iter();
+    let group = |(text, lines): (String, Vec<(&Row, String)>)| Group {
+        text,
+        rows: lines.into_iter().map(|(row, _)| link(row)).collect(),
+    };
+    groups.map(group).collect()
 }
 
 /// Every kind of warning; those that lowered most confidences first.
@@ -65,29 +79,34 @@ pub(super) fn kinds(document: &Document, anchors: &Anchors<'_>) -> Vec<WarningKi
     kinds
 }
 
+/// The most results of a warning that lowered no confidence to low.
+const MOST_LISTED: usize = 24;
+
 const LEVELS: [Confidence; 3] = [Confidence::Low, Confidence::Fair, Confidence::High];
 
 impl WarningKind {
     fn new(code: &str, warnings: &[(&Row, &Warning)], anchors: &Anchors<'_>) -> Self {
         let rule = WARNINGS.iter().find(|rule| warnings[0].1.code == rule.code);
         let consequence = rule.map(|rule| rule.consequence);
-        let line = |(row, warning): &(&Row, &Warning)| {
+        let text = |warning: &Warning| {
             // The consequence is the same for all, and above them.
             let own = consequence.and_then(|consequence| warning.text.strip_suffix(consequence));
-            LogLine::new(row, own.unwrap_or(&warning.text).trim_end().to_owned(), anchors)
+            own.unwrap_or(&warning.text).trim_end().to_owned()
         };
         let parts = LEVELS.into_iter().map(|confidence| {
             let own = warnings.iter().filter(|(_, warning)| warning.confidence == confidence);
-            Part { effect: effect(confidence), lines: own.map(line).collect(), confidence }
+            let is_listed = match confidence {
+                Confidence::Low => true,
+                Confidence::Fair => own.clone().count() <= MOST_LISTED,
+                Confidence::High => false,
+            };
+            let listed = own.clone().filter(|_| is_listed);
+            let groups = by_text(listed.map(|(row, warning)| (*row, text(warning))), anchors);
+            Part { effect: effect(confidence), count: own.count(), groups, confidence }
         });
-        let mut parts: Vec<Part> = parts.filter(|part| !part.lines.is_empty()).collect();
+        let parts: Vec<Part> = parts.filter(|part| part.count > 0).collect();
         let lowered = parts.iter().filter(|part| part.confidence > Confidence::High);
-        let lowered: Vec<String> = lowered.map(|part| format!("{} {}", part.lines.len(), part.effect)).collect();
-        let mut lines = parts.iter().flat_map(|part| &part.lines).map(|line| &line.text);
-        let first = lines.next();
-        if lines.all(|text| Some(text) == first) {
-            parts.iter_mut().flat_map(|part| &mut part.lines).for_each(|line| line.text.clear());
-        }
+        let lowered: Vec<String> = lowered.map(|part| format!("{} {}", part.count, part.effect)).collect();
         let number = |warning: &Warning| warning.value.unwrap_or(f64::NEG_INFINITY);
         let all = warnings.iter().map(|(_, warning)| *warning);
         let worst = all.reduce(|worst, other| if number(other) > number(worst) { other } else { worst });
@@ -107,12 +126,7 @@ impl WarningKind {
     }
 
     fn count(&self, confidence: Confidence) -> usize {
-        self.parts.iter().find(|part| part.confidence == confidence).map_or(0, |part| part.lines.len())
-    }
-
-    /// The number of results whose confidence it lowered.
-    pub(super) fn lowered(&self) -> usize {
-        self.count(Confidence::Low) + self.count(Confidence::Fair)
+        self.parts.iter().find(|part| part.confidence == confidence).map_or(0, |part| part.count)
     }
 }
 
@@ -148,11 +162,10 @@ fn absence(rows: &[(&Row, String)], anchors: &Anchors<'_>) -> Value {
     let status = rows[0].0.status.name();
     let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
     let all = reason::merged(&reasons);
-    let lines = rows.iter().map(|(row, reason)| {
-        let own = if *reason == all { String::new() } else { after_status(reason, status) };
-        LogLine::new(row, own, anchors)
-    });
-    context! { status, reason => after_status(&all, status), rows => lines.collect::<Vec<_>>() }
+    let own = |reason: &String| if *reason == all { String::new() } else { after_status(reason, status) };
+    let groups = by_text(rows.iter().map(|(row, reason)| (*row, own(reason))), anchors);
+    let count = counted(rows.len() as u64, "result");
+    context! { status, reason => after_status(&all, status), count, groups }
 }
 
 /// A reason without the status at its beginning, which is printed before it.

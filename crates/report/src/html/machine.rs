@@ -7,22 +7,18 @@ use model::number::{digits, duration, size};
 
 use crate::commands::info::facts_of;
 
-/// This machine with its state during the run, and the other host of network benchmarks.
+/// This machine, and the other host of network benchmarks.
 pub(super) fn machines(document: &Document) -> Vec<Value> {
-    let own = described("This machine", &document.machine, state(document));
+    let own = described("This machine", &document.machine);
     let peer = document.peer.as_deref().map(|peer| {
         let title = format!("The other host: {} ({}, Assay {})", peer.name, peer.address, peer.version);
-        described(&title, &peer.machine, Vec::new())
+        described(&title, &peer.machine)
     });
     std::iter::once(own).chain(peer).collect()
 }
 
-/// A fact's name, value and source.
-type Fact = [String; 3];
-
-fn described(title: &str, machine: &Machine, state: Vec<Fact>) -> Value {
-    let state = (!state.is_empty()).then_some(("State during the run", state));
-    let sections = facts_of(machine).into_iter().chain(state).map(|(title, facts)| {
+fn described(title: &str, machine: &Machine) -> Value {
+    let sections = facts_of(machine).into_iter().map(|(title, facts)| {
         let facts = facts.into_iter().map(|[name, value, source]| context! { name, value, source });
         context! { title, facts => facts.collect::<Vec<_>>() }
     });
@@ -34,8 +30,8 @@ fn described(title: &str, machine: &Machine, state: Vec<Fact>) -> Value {
     context! { title, sections => sections.collect::<Vec<_>>(), unknown => unknown.collect::<Vec<_>>() }
 }
 
-/// The state of the machine before and after the run, and the clock of its intervals.
-fn state(document: &Document) -> Vec<Fact> {
+/// The state of the machine before and after the run, and the clock of its intervals: names and values.
+pub(super) fn state(document: &Document) -> Vec<(&'static str, String)> {
     let conditions = &document.conditions;
     let both = |of: fn(&MachineState) -> Option<String>| match (of(&conditions.before), of(&conditions.after)) {
         (Some(before), Some(after)) => Some(format!("{before} before, {after} after")),
@@ -52,6 +48,5 @@ fn state(document: &Document) -> Vec<Fact> {
         ("timed by", cost),
         ("drift over the run", drift),
     ];
-    let known = facts.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?, String::new()]));
-    known.collect()
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

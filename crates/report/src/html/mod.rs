@@ -31,18 +31,18 @@ pub(crate) const SCRIPT: &str = include_str!("page/page.js");
 /// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
 pub fn render(document: &Document) -> Result<String, RenderError> {
     let page = page(document);
-    let mut files = data::files(document)?;
-    let mut text = set(TEMPLATE, context! { files, ..page.clone() })?;
-    // The table of summaries can be left out: `assay report` makes it from the document.
-    while text.len() > LARGE && files.len() > 1 {
-        files.pop();
-        text = set(TEMPLATE, context! { files, ..page.clone() })?;
-    }
-    Ok(text)
+    let bare = set(TEMPLATE, page.clone())?.len();
+    let room = (bare / DATA_PART).min(LARGE.saturating_sub(bare)).max(LEAST_DATA);
+    let files = data::files(document, room)?;
+    set(TEMPLATE, context! { files, ..page })
 }
 
-/// A report of more bytes than this contains only the document itself as data.
-const LARGE: usize = 3_000_000;
+/// The data are at most this part of the rest, so that a report remains small enough to be sent.
+const DATA_PART: usize = 2;
+/// The data make no report larger than this, in bytes.
+const LARGE: usize = 1_190_000;
+/// Bytes for data in every report.
+const LEAST_DATA: usize = 60_000;
 
 /// A page set by a template; text of its values is escaped.
 pub(crate) fn set(template: &str, page: Value) -> Result<String, RenderError> {
@@ -70,9 +70,10 @@ fn write_value(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Re
 fn page(document: &Document) -> Value {
     // Links lead to lines of tables, so the tables come first.
     let mut anchors = Anchors::of(document);
-    let (sections, roofline) = area::sections(document, &grids(document), charts(document), &mut anchors);
+    let sections = area::sections(document, &grids(document), charts(document), &mut anchors);
     let headlines = areas::headlines(document);
     let log = log::kinds(document, &anchors);
+    let (references, remarks) = references::lines(document);
     let run = &document.run;
     let measured = document.experiments.iter().filter(|row| row.status == Status::Ok).count();
     let planned = counted(document.experiments.len() as u64, "result");
@@ -101,18 +102,21 @@ fn page(document: &Document) -> Value {
         title => format!("{machine} · {suite} · Assay"),
         style => style(),
         script => SCRIPT,
-        answer => answer::answer(document, &headlines, &log),
+        answer => answer::answer(document, &headlines),
         headlines => answer::headlines(&headlines, &anchors),
         head,
         peaks => peaks::areas(document),
-        sections,
+        sections => sections.areas,
+        roofline => sections.roofline,
+        over_time => sections.over_time,
         scaling => scaling::lines(document, &anchors),
-        roofline,
         references_summary => references::summary(document),
-        references => references::lines(document, &anchors),
+        references,
+        remarks,
         tools => references::tools(document),
         log,
         absences => log::absences(document, &anchors),
+        state => machine::state(document),
         machines => machine::machines(document),
         commands => repeat::commands(document),
     }

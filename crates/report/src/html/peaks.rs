@@ -10,7 +10,6 @@ use model::peak::Peak;
 use model::sample::Metric;
 use serde::Serialize;
 
-use super::text;
 use crate::commands::info::input_words;
 use crate::grid::groups::grouped;
 use areas::label::{Label, area_title, stem_of, threads};
@@ -63,10 +62,6 @@ fn of_area(area: Area, document: &Document) -> Option<Value> {
         every.push(Series { what, lines: peaks.map(line).collect() });
     }
     let greatest = merged(every.iter().map(Series::greatest));
-    let count = |all: &[Series]| all.iter().map(|series| series.lines.len()).sum::<usize>();
-    if count(&every) == count(&greatest) {
-        every.clear();
-    }
     let inputs = inputs.into_iter().map(|input| (input_words(input), input));
     let inputs = grouped(inputs, |((name, _), input)| Some((name.clone(), input.source.as_str())));
     let inputs = inputs.into_iter().map(|((name, source), alike)| {
@@ -75,10 +70,9 @@ fn of_area(area: Area, document: &Document) -> Option<Value> {
     });
     (!greatest.is_empty()).then(|| {
         context! {
-            accent => text::accent(Some(area)),
+            accent => area.name(),
             title => area_title(area),
             greatest,
-            every,
             inputs => inputs.collect::<Vec<_>>(),
         }
     })

@@ -9,14 +9,32 @@ use model::number::{counted, digits};
 use model::reference::Reference;
 use model::sample::Metric;
 
-use super::tables::{Anchors, short};
 use super::text;
 use crate::grid::references::{ours, scale, verdict_words};
 use crate::reason::{NO_REASON, reason_words};
 use areas::label::Label;
 
-pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
-    all(document).map(|(row, metric, reference)| line(row, metric, reference, anchors)).collect()
+/// The comparisons, and the remarks that they refer to by number.
+pub(super) fn lines(document: &Document) -> (Vec<Value>, Vec<String>) {
+    let mut remarks: Vec<String> = Vec::new();
+    let mut number = |remark: &str| {
+        let remark = text::capital(remark);
+        let place = remarks.iter().position(|own| *own == remark).unwrap_or_else(|| {
+            remarks.push(remark);
+            remarks.len() - 1
+        });
+        (place + 1).to_string()
+    };
+    let lines = all(document).map(|(row, metric, reference)| {
+        let is_ok = reference.status == Status::Ok;
+        let reason = || Some(reference.reason.as_deref().unwrap_or(NO_REASON));
+        let remark = if is_ok { reference.explanation.as_deref() } else { reason() };
+        let remark = remark.map(reason_words).unwrap_or_default();
+        let parts = remark.trim_end_matches('.').split("; ").filter(|part| !part.is_empty());
+        line(row, metric, reference, &parts.map(&mut number).collect::<Vec<_>>().join(", "))
+    });
+    let lines = lines.collect();
+    (lines, remarks)
 }
 
 /// Every tool that was started, with its command lines.
@@ -51,7 +69,7 @@ fn with_environment(environment: &BTreeMap<String, String>, arguments: &[String]
     text::command(&clean.chain(set).chain(arguments.iter().cloned()).collect::<Vec<_>>())
 }
 
-fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>) -> Value {
+fn line(row: &Row, metric: &Metric, reference: &Reference, remarks: &str) -> Value {
     let (ours, scale) = (ours(reference), scale(row, metric, reference));
     let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
     let written = |value: Option<f64>| {
@@ -61,25 +79,18 @@ fn line(row: &Row, metric: &Metric, reference: &Reference, anchors: &Anchors<'_>
     let words = Label::sentence(row);
     let is_first = row.metrics.first().is_some_and(|first| std::ptr::eq(first, metric));
     let is_ok = reference.status == Status::Ok;
-    let reason = || Some(reference.reason.as_deref().unwrap_or(NO_REASON));
-    let remark = if is_ok { reference.explanation.as_deref() } else { reason() };
     let interval = reference.ratio_ci95.map(|[low, high]| format!("{} to {}", digits(low), digits(high)));
     context! {
-        accent => text::accent(Some(row.area)),
-        anchor => anchors.link(&row.id),
         what => if is_first { words } else { format!("{words}, {}", metric.name.as_str().replace('_', " ")) },
         tool => reference.tool,
         version => reference.version.as_deref().unwrap_or_default(),
         ours => written(ours),
         theirs => written(reference.median),
-        ours_value => finite(ours).map(short),
-        theirs_value => finite(reference.median).map(short),
-        ratio_value => finite(reference.ratio).map(short),
         ratio => reference.ratio.map_or_else(String::new, digits),
         interval,
         pairs => reference.samples.len(),
         verdict => if is_ok { verdict_words(reference.verdict) } else { reference.status.name() },
-        remark => remark.map_or_else(String::new, |remark| text::capital(&reason_words(remark))),
+        remarks,
     }
 }
 

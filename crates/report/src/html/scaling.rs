@@ -3,11 +3,10 @@
 use minijinja::{Value, context};
 use model::document::{Document, Row, Status};
 use model::experiment::Area;
-use model::number::{counted, digits, percent};
+use model::number::{digits, percent};
 use model::warning::Confidence;
 
-use super::tables::{Anchors, part, short};
-use super::text;
+use super::tables::{Anchors, part};
 use crate::grid::groups::grouped;
 use areas::label::{Label, area_title, stem_of};
 
@@ -31,18 +30,14 @@ pub(super) fn lines(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
 fn line(row: &Row, anchors: &Anchors<'_>) -> Option<Value> {
     let scaling = row.scaling.as_ref().filter(|own| own.speed_up.is_finite() && own.parallel_efficiency.is_finite())?;
     let label = Label::alone(row);
-    let threads = row.params.threads();
     Some(context! {
-        accent => text::accent(Some(row.area)),
+        accent => row.area.name(),
         area => area_title(row.area),
         what => format!("{} {}", label.what, label.how).trim(),
         anchor => anchors.link(&row.id),
-        threads => format!("{} to {}", scaling.threads_from, counted(u64::from(threads), "thread")),
-        most => threads,
+        threads => format!("{} to {}", scaling.threads_from, row.params.threads()),
         speed_up => format!("{}x", digits(scaling.speed_up)),
-        speed_up_value => short(scaling.speed_up),
         ideal => percent(scaling.parallel_efficiency),
-        ideal_value => short(scaling.parallel_efficiency),
         part => part(scaling.parallel_efficiency),
         confidence => row.confidence.map(Confidence::name),
     })

@@ -2,22 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use minijinja::{Value, context};
 use model::document::{Document, Row};
 use model::warning::Confidence;
 use serde::Serialize;
 
-use super::text::{capital, code_anchor, row_anchor, warning_words};
-use crate::grid;
-use areas::chart::grid::Grid;
+use super::text::{capital, row_anchor, warning_words};
+use areas::chart::grid::{Column, Grid, GridLine};
 use areas::label::area_title;
 
-/// The most lines of a table before the charts.
-const AT_A_GLANCE: usize = 24;
 /// The most characters of a cell on one line.
 const UNBROKEN: usize = 28;
-/// The most reasons next to a confidence; all of them are in the log.
-const MOST_REASONS: usize = 2;
+/// The place of the measured value: after the benchmark and one number, so that a phone shows it.
+const VALUE_PLACE: usize = 2;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Table {
@@ -27,15 +23,11 @@ pub(super) struct Table {
     caption: String,
     columns: Vec<String>,
     lines: Vec<TableLine>,
-    /// Classes of the numeric columns: `n3 n4`.
-    numeric: String,
-    /// Columns with the same text in every line: `Limit: link`.
-    common: Vec<String>,
+    /// Classes of the numeric columns and of the measured value: `n2 n3 v3`.
+    classes: String,
     notes: Vec<String>,
-    /// Whether it is folded, because it repeats other tables line by line.
+    /// Whether it is folded and follows the charts.
     pub(super) folded: bool,
-    /// Whether it is after the charts.
-    pub(super) late: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,15 +35,14 @@ struct TableLine {
     /// Only the first line of a result has its anchor, since an anchor is unique.
     anchor: Option<String>,
     confidence: Option<&'static str>,
-    reasons: Vec<Value>,
+    /// The warnings that lowered the confidence: `wide interval, vCPU shared`.
+    reasons: String,
     cells: Vec<TableCell>,
 }
 
 #[derive(Debug, Serialize)]
 struct TableCell {
     text: String,
-    /// The sort key, where it is not the text.
-    value: Option<String>,
     /// The filled part of the bar behind a share.
     share: Option<String>,
     /// Whether it may have several lines.
@@ -84,84 +75,110 @@ impl<'a> Anchors<'a> {
         self.given.insert(*index).then(|| row_anchor(*index))
     }
 
-    /// The warnings that lowered the confidence of a result, each with its entry in the log.
-    fn reasons(&self, id: &str) -> Vec<Value> {
-        let Some((_, row)) = self.places.get(id) else { return Vec::new() };
-        let Some(confidence) = row.confidence.filter(|confidence| *confidence > Confidence::High) else {
-            return Vec::new();
-        };
-        let lowered = row.warnings.iter().filter(|warning| warning.confidence == confidence).take(MOST_REASONS);
-        let codes = lowered.map(|warning| warning.code.as_str());
-        codes.map(|code| context! { code => code_anchor(code), words => warning_words(code) }).collect()
+    /// The warnings that lowered the confidence of a result.
+    fn reasons(&self, id: &str) -> String {
+        let row = self.places.get(id).map(|(_, row)| *row);
+        let Some((row, confidence)) = row.and_then(|row| Some((row, row.confidence?))) else { return String::new() };
+        let lowered = row.warnings.iter().filter(|warning| warning.confidence == confidence);
+        let lowered = lowered.filter(|_| confidence > Confidence::High);
+        lowered.map(|warning| warning_words(warning.code.as_str())).collect::<Vec<_>>().join(", ")
     }
 }
 
 impl Table {
-    /// A table whose lines have the anchors of its results.
-    pub(super) fn anchored(grid: &Grid, anchors: &mut Anchors<'_>) -> Self {
-        let mut table = Self::of(grid);
-        for (line, own) in table.lines.iter_mut().zip(&grid.lines) {
-            let Some(id) = own.id.as_deref() else { continue };
-            line.anchor = anchors.give(id);
-            // Only the line with the anchor has the reasons.
-            line.reasons = line.anchor.as_ref().map_or_else(Vec::new, |_| anchors.reasons(id));
-        }
-        table
-    }
-
-    /// A table without anchors.
-    pub(super) fn of(grid: &Grid) -> Self {
-        let (common, kept) = common(grid);
-        let columns = kept.iter().map(|index| grid.columns[*index].title()).collect();
-        let numeric = kept.iter().enumerate().filter(|(_, index)| grid.columns[**index].numeric);
-        let numeric: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
-        let lines = grid.lines.iter().map(|line| TableLine {
-            anchor: None,
-            confidence: line.confidence.map(Confidence::name),
-            reasons: Vec::new(),
-            cells: kept.iter().map(|index| TableCell::of(&line.cells[*index], &grid.columns[*index])).collect(),
+    /// A table whose lines have the anchors of their results; nothing where other tables have all of them. A list of all
+    /// results leaves those out that another table has.
+    pub(super) fn of(grid: &Grid, is_list: bool, anchors: &mut Anchors<'_>) -> Option<Self> {
+        let mut grid = grid.clone();
+        let mut places: Vec<Option<String>> = Vec::new();
+        grid.lines.retain(|line| {
+            let anchor = line.id.as_deref().and_then(|id| anchors.give(id));
+            let is_kept = !is_list || anchor.is_some();
+            places.extend(is_kept.then_some(anchor));
+            is_kept
         });
-        Self {
-            name: grid.name.clone(),
-            title: grid.title.clone(),
-            caption: caption(grid),
+        let (shared, kept) = shared(&grid);
+        let columns = arranged(&grid, &kept);
+        let first = |column: &Vec<usize>| &grid.columns[column[0]];
+        let numeric = columns.iter().enumerate().filter(|(place, column)| *place > 0 && first(column).numeric);
+        let mut classes: Vec<String> = numeric.map(|(place, _)| format!("n{}", place + 1)).collect();
+        let value = columns.iter().position(|column| is_value(first(column))).unwrap_or(0);
+        classes.push(format!("v{}", value + 1));
+        let lines = grid.lines.iter().zip(places).map(|(line, anchor)| TableLine {
+            // Only the line with the anchor has the reasons.
+            reasons: anchor.as_ref().and(line.id.as_deref()).map_or_else(String::new, |id| anchors.reasons(id)),
+            anchor,
+            confidence: line.confidence.map(Confidence::name),
+            cells: columns.iter().map(|column| TableCell::of(line, column, first(column))).collect(),
+        });
+        let is_low = |line: &GridLine| line.confidence == Some(Confidence::Low);
+        let low = grid.lines.iter().any(is_low).then(|| LOW.to_owned());
+        let notes = shared.into_iter().chain(grid.notes.iter().cloned()).chain(low).collect();
+        let titles = columns.iter().map(|column| title(column.iter().map(|index| &grid.columns[*index])));
+        let columns = titles.collect();
+        (!grid.lines.is_empty()).then(|| Self {
+            caption: caption(&grid),
             lines: lines.collect(),
             columns,
-            numeric: numeric.join(" "),
-            common,
-            notes: grid.notes.clone(),
+            classes: classes.join(" "),
+            notes,
             folded: false,
-            late: is_late(grid),
-        }
+            name: grid.name.clone(),
+            title: grid.title.clone(),
+        })
     }
 }
 
-/// Whether a table is too long for the place before the charts.
-pub(super) const fn is_late(grid: &Grid) -> bool {
-    grid.lines.len() > AT_A_GLANCE
+/// The legend of the mark after values of low confidence.
+const LOW: &str =
+    "† low confidence: do not rely on the value. The reason is next to the confidence, and in Conditions.";
+
+/// The columns in reading order, each with the columns of the grid whose texts it joins: what identifies a benchmark, one
+/// number, the measured value, the rest.
+fn arranged(grid: &Grid, kept: &[usize]) -> Vec<Vec<usize>> {
+    let single = |indices: &[usize]| indices.iter().map(|index| vec![*index]).collect::<Vec<_>>();
+    let column = |index: &usize| &grid.columns[*index];
+    let Some(value) = kept.iter().position(|index| is_value(column(index))) else { return single(kept) };
+    let (numbers, words): (Vec<usize>, Vec<usize>) = kept[..value].iter().partition(|index| column(index).numeric);
+    let (names, labels): (Vec<usize>, Vec<usize>) = words.iter().partition(|index| column(index).heading == "Known as");
+    let mut columns: Vec<Vec<usize>> = [labels].into_iter().filter(|labels| !labels.is_empty()).collect();
+    let before = numbers.len().min(VALUE_PLACE - columns.len());
+    let rest = [&numbers[..before], &kept[value..=value], &numbers[before..], &names, &kept[value + 1..]];
+    columns.extend(rest.into_iter().flat_map(single));
+    columns
+}
+
+/// Whether a column has what its line is about: the measured value, or why there is none.
+fn is_value(column: &Column) -> bool {
+    ["Measured", "GFlops", "Status", "Reason"].iter().any(|words| column.heading.starts_with(words))
+}
+
+/// `Benchmark` for what and how; `Workload, block size`.
+fn title<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
+    let mut titles = columns.map(Column::title);
+    match titles.next() {
+        Some(first) if first == "What" => "Benchmark".to_owned(),
+        Some(first) => titles.fold(first, |all, next| format!("{all}, {}", next.to_lowercase())),
+        None => String::new(),
+    }
 }
 
 impl TableCell {
-    fn of(cell: &grid::Cell, column: &grid::Column) -> Self {
-        let value = cell.value.filter(|_| column.numeric);
-        let is_share = column.heading == "Of peak" || column.heading.to_ascii_lowercase().contains("efficiency");
+    fn of(line: &GridLine, column: &[usize], first: &Column) -> Self {
+        let known = column.iter().map(|index| &line.cells[*index]).filter(|cell| !cell.is_absent());
+        let parts: Vec<&str> = known.map(|cell| cell.text.as_str()).collect();
+        let is_share = first.heading == "Of peak" || first.heading.to_ascii_lowercase().contains("efficiency");
+        let text = match &parts[..] {
+            [] => "–".to_owned(),
+            [what, how, rest @ ..] => [&[format!("{what} {how}").as_str()], rest].concat().join(", "),
+            [only] => (*only).to_owned(),
+        };
         Self {
-            text: if cell.is_absent() { "–".to_owned() } else { cell.text.clone() },
-            // A count is its own sort key.
-            value: value.filter(|value| value.to_string() != cell.text).map(short),
-            share: cell.value.filter(|_| is_share).map(part),
-            long: cell.text.chars().count() > UNBROKEN,
-            confidence: is_confidence(&column.heading),
+            long: text.chars().count() > UNBROKEN,
+            text,
+            share: line.cells[column[0]].value.filter(|_| is_share).map(part),
+            confidence: first.heading == CONFIDENCE,
         }
-    }
-}
-
-/// A number in a few characters, as a sort key.
-pub(super) fn short(value: f64) -> String {
-    let text = format!("{value:.5e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.')),
-        None => text,
     }
 }
 
@@ -170,15 +187,18 @@ pub(super) fn part(share: f64) -> String {
     format!("{:.0}%", (share * 100.0).clamp(0.0, 100.0))
 }
 
-/// The texts of columns with the same text in every line, and the indices of the other columns. The first column and the
-/// confidence always stay.
-fn common(grid: &Grid) -> (Vec<String>, Vec<usize>) {
+/// Columns that stay where all their texts are the same, apart from the first.
+const STAYING: [&str; 2] = ["How", CONFIDENCE];
+
+/// The texts of columns with the same text in every line, and the indices of the other columns.
+fn shared(grid: &Grid) -> (Vec<String>, Vec<usize>) {
     let mut common = Vec::new();
     let mut kept = Vec::new();
     for (index, column) in grid.columns.iter().enumerate() {
         let mut cells = grid.lines.iter().map(|line| &line.cells[index]);
         let first = cells.next().filter(|first| !first.is_absent() && cells.all(|cell| cell.text == first.text));
-        let may_go = index > 0 && grid.lines.len() > 1 && !column.numeric && !is_confidence(&column.heading);
+        let may_go =
+            index > 0 && grid.lines.len() > 1 && !column.numeric && !STAYING.contains(&column.heading.as_str());
         match first.filter(|_| may_go) {
             Some(cell) => common.push(format!("{}: {}", column.title(), cell.text)),
             None => kept.push(index),
@@ -198,21 +218,24 @@ fn caption(grid: &Grid) -> String {
     }
 }
 
-fn is_confidence(heading: &str) -> bool {
-    heading == "Confidence"
-}
+const CONFIDENCE: &str = "Confidence";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use areas::chart::grid::Cell;
+
     #[test]
-    fn sort_keys_are_short_and_keep_their_order() {
-        let values = [-1e300, -2.5, 0.0, 1e-300, 0.1, 1.0, 87_265_089_551.879_7, 87_266_089_551.0, 1e18, f64::MAX];
-        let short: Vec<String> = values.iter().map(|value| short(*value)).collect();
-        assert_eq!((short[2].as_str(), short[5].as_str(), short[6].as_str()), ("0e0", "1e0", "8.72651e10"));
-        let read: Vec<f64> = short.iter().map(|text| text.parse().unwrap()).collect();
-        assert!(read.windows(2).all(|two| two[0] < two[1]), "{short:?}");
+    fn the_value_is_in_the_third_column_and_identifies_its_benchmark() {
+        let columns = ["What", "How", "Known as"].map(Column::text).into_iter();
+        let columns = columns.chain(["Threads", "Measured", "n"].map(Column::number)).collect();
+        let grid = Grid::new("some", None, "Some", columns);
+        let all: Vec<usize> = (0..6).collect();
+        assert_eq!(arranged(&grid, &all), [vec![0, 1], vec![3], vec![4], vec![2], vec![5]]);
+        let line = GridLine::plain(["read", "4 KiB"].map(Cell::text).to_vec());
+        assert_eq!(TableCell::of(&line, &[0, 1], &grid.columns[0]).text, "read 4 KiB");
+        assert_eq!(arranged(&grid, &[3, 4, 5]), [[3], [4], [5]]);
         assert_eq!([part(0.978), part(-3.0), part(7.0)], ["98%", "0%", "100%"]);
     }
 }

@@ -1,8 +1,6 @@
 //! Text from a document in HTML: names, reasons, command lines. It stays text, on its line and in its reading direction.
 
 use crate::formats::escape::is_direction;
-use areas::label::area_title;
-use model::experiment::Area;
 
 /// The replacement of controls and of characters that change the reading direction.
 const REPLACED: char = '\u{fffd}';
@@ -49,22 +47,6 @@ pub(crate) fn moment(stamp: &str) -> String {
         Some(format!("{day} {month} {year}, {minutes} UTC"))
     };
     parse().unwrap_or_else(|| stamp.to_owned())
-}
-
-/// The heading of an area's section, or of the whole machine's.
-pub(super) fn heading(area: Option<Area>) -> &'static str {
-    match area {
-        Some(area) => area_title(area),
-        None => "The whole machine",
-    }
-}
-
-/// The name of an area's colour and section.
-pub(super) const fn accent(area: Option<Area>) -> &'static str {
-    match area {
-        Some(area) => area.name(),
-        None => "all",
-    }
 }
 
 pub(crate) fn capital(text: &str) -> String {

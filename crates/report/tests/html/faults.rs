@@ -59,10 +59,11 @@ pub(crate) fn faults(page: &str) -> Vec<String> {
     faults
 }
 
-/// A table has a caption, heads with scopes, and as many cells in each line.
+/// A table has a caption or the name of its heading, heads with scopes, and as many cells in each line.
 fn faults_of_table(table: &Element) -> Vec<String> {
     let mut faults = Vec::new();
-    let caption = table.named("caption").map(Element::text).collect::<String>();
+    let named = table.attribute("aria-labelledby").unwrap_or_default();
+    let caption = table.named("caption").map(Element::text).chain([named.to_owned()]).collect::<String>();
     if caption.is_empty() {
         faults.push("a table without a caption".to_owned());
     }
@@ -75,7 +76,8 @@ fn faults_of_table(table: &Element) -> Vec<String> {
     let mut reaching = 0_usize;
     for line in lines {
         let cells: Vec<&Element> = line.children().collect();
-        let own = cells.len() + usize::from(reaching > 0);
+        let wide = |cell: &&Element| cell.attribute("colspan").and_then(|span| span.parse().ok()).unwrap_or(1_usize);
+        let own = cells.iter().map(wide).sum::<usize>() + usize::from(reaching > 0);
         reaching = reaching.saturating_sub(1);
         if let Some(span) = cells.first().and_then(|cell| cell.attribute("rowspan")) {
             reaching = span.parse::<usize>().unwrap_or(1) - 1;

@@ -13,7 +13,7 @@ use super::labels::some_of;
 use super::verdict::{Counts, Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::formats::json::pretty;
-use crate::html::data::{File, fitting};
+use crate::html::data::{File, MOST, fitting};
 use crate::html::repeat::{Command, listed};
 use crate::html::text::{capital, command, moment};
 use crate::html::{SCRIPT, set, style};
@@ -142,8 +142,9 @@ fn files(document: &ClusterDocument) -> Result<Vec<File>, RenderError> {
     }
     let json = pretty(document, "document")?.into_bytes();
     let table = csv::lines(document).collect::<String>().into_bytes();
-    fitting([
+    let all = [
         ("cluster.json", "application/json", "the document", json),
         ("values.csv", "text/csv", "one line per node, metric and pass", table),
-    ])
+    ];
+    fitting(all, MOST)
 }

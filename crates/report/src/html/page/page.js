@@ -32,13 +32,17 @@
     label();
   }
 
-  // What a cell is sorted by: its figure, else its words; what is absent comes last either way.
+  const PREFIXES = { p: -12, n: -9, u: -6, m: -3, k: 3, K: 3, M: 6, G: 9, T: 12, P: 15 };
+  const NUMBER = /^±?(-?[\d.]+(?:e-?\d+)?) ?(?:([pnumkKMGTP])(?=i?[BbsFOIH]))?(?:[^\d]*)$/;
+
+  // What a cell is sorted by: its number in base units, else its words; what is absent comes last either way.
   function key(cell) {
     if (!cell) return null;
     if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
     const text = cell.textContent.trim();
     if (text === "" || text === "–") return null;
-    return Number.isNaN(Number(text)) ? text : Number(text);
+    const [, number, prefix] = text.match(NUMBER) || [];
+    return number === undefined ? text : Number(number + "e" + (PREFIXES[prefix] || 0));
   }
 
   const words = new Intl.Collator("en", { numeric: true });
@@ -69,6 +73,7 @@
       const isFigure = table.classList.contains("n" + (index + 1));
       const button = make("button", { type: "button", textContent: head.textContent });
       button.className = isFigure ? "sort n" : "sort";
+      button.tabIndex = index ? -1 : 0;
       head.setAttribute("aria-sort", "none");
       head.replaceChildren(button);
       button.addEventListener("click", () => {
@@ -80,13 +85,27 @@
         sort(table, index, descending);
       });
     });
+    // One stop of the tab key for all heads: the arrow keys lead from one to the next.
+    const line = table.tHead.rows[0];
+    line.title = "Sort by a column; the arrow keys lead to the others";
+    line.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const buttons = all("button", line);
+      const next = step && buttons[buttons.indexOf(document.activeElement) + step];
+      if (!next) return;
+      event.preventDefault();
+      buttons.forEach((button) => { button.tabIndex = button === next ? 0 : -1; });
+      next.focus();
+    });
+    table.closest(".scroll").removeAttribute("tabindex");
   }
 
   // A field above a long table that hides the lines without its words.
   function filter(table) {
     const rows = Array.from(table.tBodies[0].rows);
-    if (rows.length < 12 || table.closest(".as-table")) return;
-    const name = table.caption ? table.caption.textContent : "table";
+    if (rows.length < 13 || table.closest(".as-table")) return;
+    const title = table.caption || document.getElementById(table.getAttribute("aria-labelledby"));
+    const name = title.textContent;
     const field = make("input", { type: "search", placeholder: "Filter rows", autocomplete: "off" });
     field.setAttribute("aria-label", "Filter the rows of: " + name);
     const count = make("output", { className: "found" });
@@ -176,7 +195,7 @@
     }
   }
 
-  // Links lead into folded parts, and paper has none.
+  // Links lead into folded parts, and paper has none but those that only repeat others.
   function folds() {
     const unfold = () => {
       const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
@@ -187,13 +206,27 @@
     unfold();
     let closed = [];
     addEventListener("beforeprint", () => {
-      closed = all("details:not([open])");
+      closed = all("details:not([open], .rows, .calls, .as-table)");
       closed.forEach((box) => { box.open = true; });
     });
     addEventListener("afterprint", () => closed.forEach((box) => { box.open = false; }));
   }
 
+  // The section that is read is marked in the contents.
+  function contents() {
+    const links = all("nav a");
+    const watch = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+      const link = links.find((own) => own.hash === "#" + target.id);
+      link.removeAttribute("aria-current");
+      if (!isIntersecting) return;
+      link.setAttribute("aria-current", "true");
+      link.parentNode.parentNode.scrollTo({ left: link.offsetLeft - 64 });
+    }), { rootMargin: "-20% 0% -80% 0%" });
+    links.forEach((link) => watch.observe(document.querySelector(link.hash)));
+  }
+
   theme();
+  contents();
   all("table.sortable").forEach((table) => { sortable(table); filter(table); });
   tips();
   files();
