@@ -23,7 +23,8 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             metric: MetricName::Latency,
             rank: |row| {
                 let own = params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none())?;
-                let is_latency = own.pages == Pages::Base4K && own.threads == 1 && own.op == MemoryOp::Load;
+                let is_single = own.threads == 1 && own.chains.is_none_or(|chains| chains == 1) && own.group.is_none();
+                let is_latency = is_single && own.pages == Pages::Base4K && own.op == MemoryOp::Load;
                 is_latency.then(|| i64::try_from(own.working_set).unwrap_or(i64::MAX))
             },
             detail: |_| String::new(),
