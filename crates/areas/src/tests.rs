@@ -1,6 +1,7 @@
 //! Values that the tests of several modules need.
 
 mod findings;
+mod headlines;
 mod judging;
 
 use std::collections::BTreeMap;
