@@ -27,7 +27,7 @@ struct Sized {
     cycles: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Look {
     /// The faster chain's clock in Hz.
     pub(super) hz: f64,

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::wire::{Message, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
-use sys::team::{Broken, Gate};
+use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
 use super::flow_record::FlowRecord;
 use super::observe::nodes_of;
-use super::record::JobRecord;
-use super::record::{self, Record};
+use super::record::{self, JobRecord, Record};
 use super::slices;
 use crate::engines::{Engine, Profile, Trouble};
+use crate::locks::lock;
 
 /// Lead time of a common start: a clock look, then all threads spin.
 pub(super) const START_DELAY_SECONDS: f64 = 200e-6;
@@ -46,6 +46,41 @@ pub(super) struct RunContext<'a> {
 
 /// Why a thread ended early; `None`: another thread failed.
 pub(super) type EarlyEnd = Option<Trouble>;
+
+pub(super) fn failed(reason: String) -> EarlyEnd {
+    Some(Trouble::Failed(reason))
+}
+
+/// One thread of a process run, and where it meets the others.
+#[derive(Clone, Copy)]
+pub(super) struct Member<'a, 'run> {
+    pub(super) context: &'a RunContext<'run>,
+    pub(super) thread: usize,
+    pub(super) gate: &'a Gate,
+}
+
+impl Member<'_, '_> {
+    pub(super) fn is_first(self) -> bool {
+        self.thread == 0
+    }
+
+    pub(super) fn meet(self) -> Result<(), EarlyEnd> {
+        self.start_in(0.0).map(drop)
+    }
+
+    /// Meets the other threads; returns when all start, this many seconds from now.
+    pub(super) fn start_in(self, seconds: f64) -> Result<u64, EarlyEnd> {
+        self.gate.meet(&self.context.timer, seconds).map_err(|_| None)
+    }
+
+    /// Share of remote pages while all buffers exist; the first thread measures for the process.
+    pub(super) fn remote_pages(self) -> Result<Option<f64>, EarlyEnd> {
+        let Some(homes) = &self.context.homes else { return Ok(None) };
+        let bytes = self.is_first().then(|| machine::bytes_by_node(&machine::Sysroot::host())).flatten();
+        let share = bytes.and_then(|bytes| machine::away_share(&bytes, homes));
+        self.meet().map(|()| share)
+    }
+}
 
 impl<'a> RunContext<'a> {
     pub(super) fn new(
@@ -99,7 +134,7 @@ impl<'a> RunContext<'a> {
 
     pub(super) fn send(&self, message: &Message) -> Result<(), EarlyEnd> {
         say(&mut **lock(&self.output), message)
-            .map_err(|error| Some(Trouble::Failed(format!("the runner closed the connection: {error}"))))
+            .map_err(|error| failed(format!("the runner closed the connection: {error}")))
     }
 
     pub(super) fn send_sample(&self, profile: Profile) -> Result<Option<f64>, EarlyEnd> {
@@ -111,27 +146,9 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// Share of remote pages while all buffers exist; one thread measures for the process.
-pub(super) fn remote_pages(context: &RunContext, thread: usize, gate: &Gate) -> Result<Option<f64>, EarlyEnd> {
-    let Some(homes) = &context.homes else { return Ok(None) };
-    let bytes = (thread == 0).then(|| machine::bytes_by_node(&machine::Sysroot::host())).flatten();
-    let share = bytes.and_then(|bytes| machine::away_share(&bytes, homes));
-    gate.meet(&context.timer, 0.0).map_err(another_failed)?;
-    Ok(share)
-}
-
-pub(super) fn another_failed(_: Broken) -> EarlyEnd {
-    None
-}
-
 pub(super) fn say(output: &mut (dyn Write + Send), message: &Message) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     output.write_all(&line)?;
     output.flush()
-}
-
-/// Locks despite a panic of another thread, which is reported by itself.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::sample::Sample;
 use model::wire::{Message, Observations};
 use sys::clock::monotonic_raw_seconds;
-use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
-use super::context::{EarlyEnd, HEARING, RunContext, another_failed, lock};
+use super::context::{EarlyEnd, HEARING, Member, RunContext, failed};
 use super::flow_record::{FlowRecord, combine, merged};
 use super::observe::Observer;
 use super::pacing::{CHAINS, Extent, Steadiness};
 use super::record::sample_from;
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window};
+use crate::locks::lock;
 
 /// Length of a warm-up slice: some hundred operations of 1 ms.
 const SLICE_SECONDS: f64 = 0.1;
@@ -36,29 +36,23 @@ const SPREADING: f64 = 0.618_033_988_749_895;
 const QUIET_SECONDS: f64 = 1.0;
 
 struct Worked {
-    first: bool,
     tally: Tally,
     used: ThreadUsage,
     seconds: f64,
     next: NextWindow,
 }
 
-pub(super) fn run(
-    context: &RunContext,
-    thread: usize,
-    gate: &Gate,
-    mut flow: Box<dyn Flow>,
-    began: f64,
-) -> Result<Observations, EarlyEnd> {
+pub(super) fn run(member: Member<'_, '_>, mut flow: Box<dyn Flow>, began: f64) -> Result<Observations, EarlyEnd> {
+    let context = member.context;
     let (tally, used) = (Tally::new(&context.timer), ThreadUsage::default());
-    let mut worked = Worked { first: thread == 0, tally, used, seconds: 0.0, next: NextWindow::Any };
+    let mut worked = Worked { tally, used, seconds: 0.0, next: NextWindow::Any };
     let setup_seconds = monotonic_raw_seconds() - began;
-    let (warm_up_seconds, warm_up_change) = warm_up(context, thread, gate, flow.as_mut(), &mut worked)?;
+    let (warm_up_seconds, warm_up_change) = warm_up(member, flow.as_mut(), &mut worked)?;
     worked.next = NextWindow::FirstSample;
-    if thread == 0 {
+    if member.is_first() {
         context.send(&Message::Ready)?;
     }
-    let observer = (thread == 0).then(|| Observer::begin(&context.task.cpus));
+    let observer = Observer::begin(member);
     (worked.used, worked.seconds) = (ThreadUsage::default(), 0.0);
     let mut values = Vec::new();
     for sample in 0..context.task.samples {
@@ -66,35 +60,29 @@ pub(super) fn run(
         if late || context.over.load(Ordering::Acquire) {
             break;
         }
-        take_sample(context, thread, gate, flow.as_mut(), &mut worked, f64::from(sample))?;
-        if thread == 0 {
+        take_sample(member, flow.as_mut(), &mut worked, f64::from(sample))?;
+        if member.is_first() {
             values.extend(send_sample(context, flow.profile())?);
             let steady = || stats::steadiness(&values).is_some_and(|found| found.is_steady());
             context.over.store(context.task.until_steady && steady(), Ordering::Release);
             std::thread::sleep(HEARING);
         }
         if context.task.until_steady {
-            gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+            member.meet()?;
         }
     }
-    let watched = observer.map(Observer::end).unwrap_or_default();
+    let watched = observer.map(|observer| observer.end(Observations::default())).unwrap_or_default();
     let clock_source = CHAINS.to_owned();
     let seen = Observations { setup_seconds, warm_up_seconds, warm_up_change, waiting: true, clock_source, ..watched };
-    let mut seen = context.counted(thread, worked.used, worked.seconds, seen);
+    let mut seen = context.counted(member.thread, worked.used, worked.seconds, seen);
     flow.conclude(&mut seen);
     Ok(seen)
 }
 
 /// Takes one sample, whose records the first thread reports. A window in which a thread completed nothing is retried with a
 /// longer one; with draining any thread's completion suffices. `sample` is its number.
-fn take_sample(
-    context: &RunContext,
-    thread: usize,
-    gate: &Gate,
-    flow: &mut dyn Flow,
-    worked: &mut Worked,
-    sample: f64,
-) -> Result<(), EarlyEnd> {
+fn take_sample(member: Member<'_, '_>, flow: &mut dyn Flow, worked: &mut Worked, sample: f64) -> Result<(), EarlyEnd> {
+    let context = member.context;
     let drains = flow.profile().drains;
     let mut was_late = false;
     let mut seconds = context.task.sample_seconds;
@@ -109,16 +97,16 @@ fn take_sample(
         // Requests start together, so windows at the same offset would cut their bursts at the same place.
         let turn = longest(&context.turn_microseconds).min(SLICE_SECONDS);
         let phase = if drains { turn * (sample * SPREADING).fract() } else { 0.0 };
-        let window = work(context, gate, flow, worked, (extent, phase))?;
-        lock(&context.flows)[thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
-        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+        let window = work(member, flow, worked, extent, phase)?;
+        lock(&context.flows)[member.thread] = Some(FlowRecord { tally: worked.tally.clone(), window });
+        member.meet()?;
         let is_idle = is_idle(lock(&context.flows).iter().flatten(), drains);
         // A late sample gets one more window: by now the latency is known.
         let waited_enough = if drains { was_late } else { seconds >= LONGEST_EMPTY_SECONDS };
         was_late = context.late.load(Ordering::Acquire);
         let drained = longest(&context.drained_microseconds);
         // Records change only after every thread has looked.
-        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+        member.meet()?;
         if !is_idle || waited_enough {
             return Ok(());
         }
@@ -136,21 +124,20 @@ fn longest(microseconds: &AtomicU64) -> f64 {
 }
 
 fn note_longest(microseconds: &AtomicU64, seconds: f64) {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time that has passed")]
-    microseconds.fetch_max((seconds * 1e6) as u64, Ordering::AcqRel);
+    microseconds.fetch_max(model::unit::whole_part(seconds * 1e6), Ordering::AcqRel);
 }
 
 fn work(
-    context: &RunContext,
-    gate: &Gate,
+    member: Member<'_, '_>,
     flow: &mut dyn Flow,
     worked: &mut Worked,
-    (extent, phase): (Extent, f64),
+    extent: Extent,
+    phase: f64,
 ) -> Result<Window, EarlyEnd> {
-    let failed = |reason| Some(Trouble::Failed(reason));
+    let context = member.context;
     flow.prepare(std::mem::replace(&mut worked.next, NextWindow::Any)).map_err(failed)?;
     let lead = f64::from(flow.profile().lead_microseconds) * 1e-6 + phase;
-    let begin = gate.meet(&context.timer, lead).map_err(another_failed)?;
+    let begin = member.start_in(lead)?;
     let end = match extent {
         Extent::Seconds(seconds) => begin + context.timer.ticks(seconds),
         Extent::Work(_) => Window::NO_END,
@@ -169,7 +156,7 @@ fn work(
         note_longest(&context.turn_microseconds, worked.tally.durations.quantile(0.5).unwrap_or(0.0));
     }
     let verified = flow.verify().map_err(failed)?;
-    if worked.first {
+    if member.is_first() {
         context.look_at_the_time(verified == Verified::HasDoneEnough);
         if context.timer.seconds(start, context.timer.now()) > QUIET_SECONDS {
             context.send(&Message::Working)?;
@@ -179,30 +166,25 @@ fn work(
 }
 
 /// Warms up all threads until every rate is steady or the time is up. Returns the seconds and the last relative change.
-fn warm_up(
-    context: &RunContext,
-    thread: usize,
-    gate: &Gate,
-    flow: &mut dyn Flow,
-    worked: &mut Worked,
-) -> Result<(f64, Option<f64>), EarlyEnd> {
+fn warm_up(member: Member<'_, '_>, flow: &mut dyn Flow, worked: &mut Worked) -> Result<(f64, Option<f64>), EarlyEnd> {
+    let context = member.context;
     let [least, most] = context.task.warm_up_seconds;
     let mut steadiness = Steadiness::within(STEADY);
     let (mut passed, mut slices) = (0.0, 0);
     while passed < most && !context.late.load(Ordering::Acquire) {
         // Between two meetings all threads see the same answers, so they leave together.
         let all_steady = context.steady.iter().all(|steady| steady.load(Ordering::Acquire));
-        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+        member.meet()?;
         if passed >= least && all_steady {
             break;
         }
         // At least two slices: one shows no change.
         let slice = SLICE_SECONDS.min(most / 2.0);
-        work(context, gate, flow, worked, (Extent::Seconds(slice), 0.0))?;
+        work(member, flow, worked, Extent::Seconds(slice), 0.0)?;
         let operations = worked.tally.operations;
-        let operations = if flow.profile().drains { of_all(context, gate, slices, operations)? } else { operations };
-        context.steady[thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
-        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+        let operations = if flow.profile().drains { of_all(member, slices, operations)? } else { operations };
+        context.steady[member.thread].store(steadiness.settled_with(operations as f64), Ordering::Release);
+        member.meet()?;
         slices += 1;
         // Draining is warm-up, too, and equal for all threads.
         passed += slice + if flow.profile().drains { longest(&context.drained_microseconds) } else { 0.0 };
@@ -211,11 +193,11 @@ fn warm_up(
 }
 
 /// Operations of all threads in a slice: their sum settles, their distribution over threads does not.
-fn of_all(context: &RunContext, gate: &Gate, slice: usize, operations: u64) -> Result<u64, EarlyEnd> {
+fn of_all(member: Member<'_, '_>, slice: usize, operations: u64) -> Result<u64, EarlyEnd> {
     // Two alternating counters: one is reset while nobody adds to it.
-    let [now, next] = [slice % 2, (slice + 1) % 2].map(|turn| &context.slice_operations[turn]);
+    let [now, next] = [slice % 2, (slice + 1) % 2].map(|turn| &member.context.slice_operations[turn]);
     now.fetch_add(operations, Ordering::AcqRel);
-    gate.meet(&context.timer, 0.0).map_err(another_failed)?;
+    member.meet()?;
     next.store(0, Ordering::Release);
     Ok(now.load(Ordering::Acquire))
 }
@@ -299,7 +281,7 @@ mod tests {
             let (windows, of_all) = (Arc::clone(&windows), operations.clone());
             let operations = move |index, seconds| of_all(thread, index, seconds);
             let flow = Box::new(Simulated { operations, drain_seconds, windows, index: 0 });
-            run(&context, thread, gate, flow, 0.0).map_err(|ended| format!("{ended:?}"))
+            run(Member { context: &context, thread, gate }, flow, 0.0).map_err(|ended| format!("{ended:?}"))
         });
         assert_eq!(reports.map_err(|error| format!("{error:?}"))?.len(), 2);
         let text = String::from_utf8(output).unwrap();

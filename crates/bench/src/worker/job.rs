@@ -5,17 +5,17 @@
 
 use model::wire::{Message, Observations};
 use sys::clock::Timer;
-use sys::team::{Gate, spin_until};
+use sys::team::spin_until;
 use sys::usage::ThreadUsage;
 
 use super::clock_probe::{ClockProbe, Look};
-use super::context::{EarlyEnd, HEARING, RunContext, START_DELAY_SECONDS, another_failed, lock, remote_pages};
+use super::context::{EarlyEnd, HEARING, Member, RunContext, START_DELAY_SECONDS, failed};
 use super::observe::Observer;
 use super::paced::begin;
 use super::pacing::{Extent, Pacer};
-use super::record::{self, Record};
-use super::record::{JobRecord, combine_jobs};
-use crate::engines::{BackgroundJob, Job, JobProfile, Trial, Trouble};
+use super::record::{self, JobRecord, Record};
+use crate::engines::{BackgroundJob, Job, JobProfile, Profile, Trial};
+use crate::locks::lock;
 
 /// Length of the bounding loop: some dozen bursts.
 const BOUND_SECONDS: f64 = 30e-3;
@@ -27,39 +27,37 @@ const MOST_LOOKS: usize = 1 << 15;
 const ENOUGH_LOOKS: usize = 3;
 
 pub(super) fn run(
-    context: &RunContext,
-    thread: usize,
-    gate: &Gate,
-    (job, mut bound): (Box<dyn Job>, Box<dyn Trial>),
+    member: Member<'_, '_>,
+    job: Box<dyn Job>,
+    mut bound: Box<dyn Trial>,
     began: f64,
 ) -> Result<Observations, EarlyEnd> {
+    let context = member.context;
     let probe = ClockProbe::new(context.timer, context.task.imul_cycles);
     let profile = bound.profile();
     let mut pacer = Pacer::new(context.timer, probe, None, profile, Extent::Seconds(BOUND_SECONDS));
-    let begun = begin(context, thread, gate, &mut pacer, bound.as_mut(), began)?;
+    let begun = begin(member, &mut pacer, bound.as_mut(), began)?;
     let mut work = Work { job, bound, pacer, looks: Vec::with_capacity(MOST_LOOKS), used: ThreadUsage::default() };
-    let observer = (thread == 0).then(|| Observer::begin(&context.task.cpus));
+    let observer = Observer::begin(member);
     let (mut timed_seconds, mut samples) = (0.0, Vec::new());
     for _ in 0..context.task.samples {
-        let record = work.sample(context, gate)?;
+        let record = work.sample(member)?;
         timed_seconds += context.timer.seconds(record.begin, record.end);
-        lock(&context.jobs)[thread] = Some(record);
-        gate.meet(&context.timer, 0.0).map_err(another_failed)?;
-        if thread == 0 {
+        lock(&context.jobs)[member.thread] = Some(record);
+        member.meet()?;
+        if member.is_first() {
             samples.push(send_sample(context, work.job.profile(), profile)?);
             std::thread::sleep(HEARING);
         }
     }
-    let Observations { watched_seconds, steal_seconds, throttled_seconds, .. } =
-        observer.map(Observer::end).unwrap_or_default();
-    let begun = Observations { watched_seconds, steal_seconds, throttled_seconds, ..begun };
     let mut seen = work.pacer.report(begun);
-    // The first thread reports for all.
-    if thread == 0 {
+    if let Some(observer) = observer {
+        seen = observer.end(seen);
+        // The first thread reports for all.
         work.job.conclude(&samples, &mut seen);
     }
-    seen.remote_pages = remote_pages(context, thread, gate)?;
-    Ok(context.counted(thread, work.used, timed_seconds, seen))
+    seen.remote_pages = member.remote_pages()?;
+    Ok(context.counted(member.thread, work.used, timed_seconds, seen))
 }
 
 struct Work {
@@ -72,16 +70,16 @@ struct Work {
 
 impl Work {
     /// One sample with the other threads: data, bounding loop, job, check.
-    fn sample(&mut self, context: &RunContext, gate: &Gate) -> Result<JobRecord, EarlyEnd> {
-        let failed = |reason| Some(Trouble::Failed(reason));
-        let timer = &context.timer;
+    fn sample(&mut self, member: Member<'_, '_>) -> Result<JobRecord, EarlyEnd> {
+        let timer = &member.context.timer;
         let began = timer.now();
         self.job.prepare().map_err(failed)?;
         let prepare_seconds = timer.seconds(began, timer.now());
-        let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
+        let start = member.start_in(START_DELAY_SECONDS)?;
         let (bound, _) = self.pacer.sample(self.bound.as_mut(), start).map_err(failed)?;
-        let start = gate.meet(timer, START_DELAY_SECONDS).map_err(another_failed)?;
-        let (begin, end, cpu_seconds) = self.timed(timer, start, context.task.cpus.len()).map_err(failed)?;
+        let start = member.start_in(START_DELAY_SECONDS)?;
+        let (begin, end, cpu_seconds) =
+            self.timed(timer, start, member.context.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
         let residuals = self.job.verify().map_err(failed)?;
@@ -129,13 +127,9 @@ fn clock(looks: &[Look]) -> f64 {
     record::clock(if during.len() >= ENOUGH_LOOKS { during } else { looks })
 }
 
-fn send_sample(
-    context: &RunContext,
-    job: JobProfile,
-    bound: crate::engines::Profile,
-) -> Result<BackgroundJob, EarlyEnd> {
+fn send_sample(context: &RunContext, job: JobProfile, bound: Profile) -> Result<BackgroundJob, EarlyEnd> {
     let records: Vec<JobRecord> = lock(&context.jobs).iter_mut().filter_map(Option::take).collect();
-    let metrics = combine_jobs(&records, job, &context.timer, context.task);
+    let metrics = record::combine_jobs(&records, job, &context.timer, context.task);
     context.send(&Message::Sample { metrics, histogram: None })?;
     let bounds: Vec<Record> = records.iter().map(|record| record.bound.clone()).collect();
     let rate = record::combine(&bounds, bound, &context.timer, context.task);
@@ -170,8 +164,8 @@ mod tests {
         let mut output = Vec::new();
         let context = RunContext::new(task, engine, Timer::system(), &mut output);
         let reports = sys::team::run(&task.cpus, |thread, gate| {
-            let reason = |ended: EarlyEnd| ended.map_or_else(String::new, |trouble| trouble.reason().to_owned());
-            run_thread(&context, thread, gate).map_err(reason)
+            let reason = |ended: EarlyEnd| ended.map_or_else(String::new, |trouble| trouble.to_string());
+            run_thread(Member { context: &context, thread, gate }).map_err(reason)
         });
         drop(context);
         let text = String::from_utf8(output).unwrap();

@@ -4,6 +4,8 @@ use machine::Sysroot;
 use model::wire::Observations;
 use sys::clock::monotonic_raw_seconds;
 
+use super::context::Member;
+
 #[derive(Debug)]
 pub(super) struct Observer {
     cpus: Vec<u32>,
@@ -13,22 +15,24 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    pub(super) fn begin(cpus: &[u32]) -> Self {
-        Self {
+    /// Starts to watch the CPUs of all threads, in the first of them.
+    pub(super) fn begin(member: Member<'_, '_>) -> Option<Self> {
+        let cpus = &member.context.task.cpus;
+        member.is_first().then(|| Self {
             began: monotonic_raw_seconds(),
             steal_seconds: machine::steal_seconds(&Sysroot::host(), Some(cpus)),
             throttled_seconds: machine::throttled_seconds(&Sysroot::host()),
-            cpus: cpus.to_vec(),
-        }
+            cpus: cpus.clone(),
+        })
     }
 
-    pub(super) fn end(self) -> Observations {
+    pub(super) fn end(self, seen: Observations) -> Observations {
         let added = |before: Option<f64>, now: Option<f64>| Some((now? - before?).max(0.0));
         Observations {
             watched_seconds: monotonic_raw_seconds() - self.began,
             steal_seconds: added(self.steal_seconds, machine::steal_seconds(&Sysroot::host(), Some(&self.cpus))),
             throttled_seconds: added(self.throttled_seconds, machine::throttled_seconds(&Sysroot::host())),
-            ..Observations::default()
+            ..seen
         }
     }
 }

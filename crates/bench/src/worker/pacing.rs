@@ -1,7 +1,6 @@
 //! How a thread spends a sample: short chunks with a time stamp after each, and clock looks between bursts.
 //!
-//! The loop allocates nothing, takes no lock and makes no system call of its own. Time lost in a long chunk stays in the time
-//! that the work is divided by.
+//! The loop neither allocates, locks, nor makes system calls of its own. Time lost in a long chunk counts as time of the work.
 
 use model::wire::{CYCLE_COUNTER, Observations};
 use sys::clock::Timer;
@@ -148,8 +147,7 @@ impl Pacer {
             iterations *= 2;
         };
         let per_iteration = (seconds / iterations as f64).max(1e-12);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and bounded below")]
-        let whole = |count: f64| (count.round().max(1.0)) as u64;
+        let whole = |count: f64| model::unit::whole_part(count.round().max(1.0));
         self.chunk_iterations = whole(CHUNK_SECONDS / per_iteration).min(most);
         if let Extent::Work(work) = self.sample {
             let iterations = work / self.profile.work_per_iteration;

@@ -28,18 +28,11 @@ pub(super) struct Burst {
     pub(super) cycles: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pause {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) look: Look,
-}
-
-impl Default for Pause {
-    fn default() -> Self {
-        let look = Look { hz: 1.0, disagreement: 0.0, nominal_seconds: 0.0, seconds: 0.0, paced: false };
-        Self { begin: 0, end: 0, look }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -181,8 +174,7 @@ impl Stretch {
     }
 }
 
-/// Expected length of each pause: its chains at the clock plus the fastest check. Far slower looks were disturbed and count at
-/// the others' clock.
+/// Expected length of each pause: its chains at the clock plus the fastest check. Far slower looks count at the usual clock.
 fn own_pauses(timer: &Timer, pauses: &[Pause]) -> Vec<Stretch> {
     let usual_hz = median(pauses.iter().map(|pause| pause.look.hz));
     let chains = |look: &Look| look.nominal_seconds * (look.hz / look.hz.max(PLAUSIBLE_CLOCK * usual_hz));

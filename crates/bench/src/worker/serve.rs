@@ -5,12 +5,13 @@ use std::sync::Mutex;
 
 use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source, monotonic_raw_seconds};
-use sys::team::{self, Gate};
+use sys::team;
 
-use super::context::{EarlyEnd, RunContext, lock, say};
+use super::context::{EarlyEnd, Member, RunContext, say};
 use super::pacing::CHAINS;
 use super::{flow, job, paced};
 use crate::engines::{self, Opened, Preparing, Trouble};
+use crate::locks::lock;
 
 /// Minimum calibration time: 30 ns brackets over 20 ms give the rate to 3 in 10^6.
 const CALIBRATION: std::time::Duration = std::time::Duration::from_millis(20);
@@ -47,8 +48,8 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     // The team reports text; the kind of trouble is kept separately.
     let first_trouble: Mutex<Option<Trouble>> = Mutex::new(None);
     let reports = team::run(&task.cpus, |thread, gate| {
-        run_thread(&context, thread, gate).map_err(|trouble| {
-            let sentence = trouble.as_ref().map(|trouble| trouble.reason().to_owned()).unwrap_or_default();
+        run_thread(Member { context: &context, thread, gate }).map_err(|trouble| {
+            let sentence = trouble.as_ref().map(Trouble::to_string).unwrap_or_default();
             if let Some(trouble) = trouble {
                 lock(&first_trouble).get_or_insert(trouble);
             }
@@ -65,12 +66,12 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
     }
 }
 
-pub(super) fn run_thread(context: &RunContext, thread: usize, gate: &Gate) -> Result<Observations, EarlyEnd> {
+pub(super) fn run_thread(member: Member<'_, '_>) -> Result<Observations, EarlyEnd> {
     let began = monotonic_raw_seconds();
-    match context.engine.open(context.task, thread).map_err(Some)? {
-        Opened::Paced(trial) => paced::run(context, thread, gate, trial, began),
-        Opened::Flow(flow) => flow::run(context, thread, gate, flow, began),
-        Opened::Job { job, bound } => job::run(context, thread, gate, (job, bound), began),
+    match member.context.engine.open(member.context.task, member.thread).map_err(Some)? {
+        Opened::Paced(trial) => paced::run(member, trial, began),
+        Opened::Flow(flow) => flow::run(member, flow, began),
+        Opened::Job { job, bound } => job::run(member, job, bound, began),
     }
 }
 

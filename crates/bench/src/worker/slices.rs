@@ -9,37 +9,24 @@ use crate::engines::Measure;
 /// Length of a slice: five chunks, so that a few milliseconds between two interruptions give some.
 const SLICE_SECONDS: f64 = 1e-3;
 
-/// The value that these slices of the window have, and their number.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Slices {
-    value: Option<f64>,
-    n: Option<u32>,
-}
-
 /// Notes the slices of a sample in its headline metric, and in the clock, which is measured for the whole sample.
 pub(super) fn note(metrics: &mut [MetricSample], records: &[Record], measure: Measure) {
     let found = undisturbed(records, counted_window(records), measure);
     for (index, metric) in metrics.iter_mut().enumerate() {
         let is_clock = metric.name == MetricName::Clock;
         if index == 0 || is_clock {
-            metric.sample.undisturbed = if is_clock { found.value.and(Some(metric.sample.value)) } else { found.value };
-            metric.sample.slices = found.n;
+            metric.sample.undisturbed = found.map(|(value, _)| if is_clock { metric.sample.value } else { value });
+            metric.sample.slices = found.map(|(_, slices)| slices);
         }
     }
 }
 
-/// The slices of a window in which all threads worked. Of a latency under load only the first thread counts, but time that
-/// any thread lost changes the load.
-fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices {
+/// The value of a window's slices without lost time, and their number; of a latency under load, the first thread's.
+fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Option<(f64, u32)> {
     let counted = if measure == Measure::Loaded { &records[..records.len().min(1)] } else { records };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a sample is at most some minutes long"
-    )]
-    let slices = (window.seconds().max(0.0) / SLICE_SECONDS) as u32;
-    let slice = |index: u32| {
-        let begin = window.begin + f64::from(index) * SLICE_SECONDS;
+    let slices = model::unit::whole_part(window.seconds() / SLICE_SECONDS);
+    let slice = |index: u64| {
+        let begin = window.begin + index as f64 * SLICE_SECONDS;
         Stretch { begin, end: begin + SLICE_SECONDS }
     };
     let values: Vec<f64> = (0..slices)
@@ -48,8 +35,7 @@ fn undisturbed(records: &[Record], window: Stretch, measure: Measure) -> Slices 
         .map(|slice| headline(measure, &counted.iter().map(|record| record.inside(slice)).collect::<Vec<_>>()).0)
         .filter(|value| value.is_finite() && *value > 0.0)
         .collect();
-    let value = stats::of_slices(&values);
-    Slices { value, n: value.and_then(|_| u32::try_from(values.len()).ok()) }
+    stats::of_slices(&values).zip(u32::try_from(values.len()).ok())
 }
 
 #[cfg(test)]
@@ -63,14 +49,14 @@ mod tests {
     /// 100 units of work a chunk of 200 us.
     const QUIET: f64 = 5e5;
 
-    fn found(lengths: &[&[u64]], measure: Measure) -> Slices {
+    fn found(lengths: &[&[u64]], measure: Measure) -> Option<(f64, u32)> {
         let records: Vec<Record> = lengths.iter().map(|lengths| record(0, lengths)).collect();
         let end = lengths.iter().map(|lengths| lengths.iter().sum::<u64>()).min().unwrap();
         undisturbed(&records, Stretch { begin: 0.0, end: end as f64 * 1e-6 }, measure)
     }
 
-    fn is(found: Slices, value: f64, n: u32) -> bool {
-        (found.value.unwrap() / value - 1.0).abs() < 1e-9 && found.n == Some(n)
+    fn is(found: Option<(f64, u32)>, expected: f64, slices: u32) -> bool {
+        found.is_some_and(|(value, n)| (value / expected - 1.0).abs() < 1e-9 && n == slices)
     }
 
     #[test]
@@ -78,7 +64,7 @@ mod tests {
         assert!(is(found(&[&[200; 100]], RATE), QUIET, 20));
         assert!(is(found(&[&[200; 100], &[200; 100]], RATE), 2.0 * QUIET, 20));
         assert!(is(found(&[&[200; 100]], Measure::Latency), 1.0 / QUIET, 20));
-        assert_eq!(found(&[&[200; 30]], RATE), Slices::default(), "six slices are too few");
+        assert_eq!(found(&[&[200; 30]], RATE), None, "six slices are too few");
     }
 
     #[test]
@@ -95,6 +81,6 @@ mod tests {
         // 4 ms of work, 4 ms for another process.
         let turns: Vec<u64> = (0..200).map(|chunk| if chunk % 20 == 19 { 4200 } else { 200 }).collect();
         let found = found(&[&turns], RATE);
-        assert!((found.value.unwrap() / QUIET - 1.0).abs() < 1e-9, "{found:?}");
+        assert!(found.is_some_and(|(value, _)| (value / QUIET - 1.0).abs() < 1e-9), "{found:?}");
     }
 }
