@@ -1,7 +1,5 @@
 //! The plan: benchmarks with their CPUs, sampling and expected cost. It is printed, stored and read on resume.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::document::Row;
@@ -94,16 +92,9 @@ pub struct Plan {
 }
 
 /// Why there is no plan: bad input, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct PlanError(pub String);
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 impl From<PlanError> for String {
     fn from(error: PlanError) -> Self {

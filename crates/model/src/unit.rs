@@ -54,12 +54,13 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if bytes > SIZE_LIMIT_BYTES {
         return Err(format!("'{text}' is too large a size: at most 1024TiB are accepted"));
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 1 and 2^50 by the checks above"
-    )]
-    Ok(bytes.round() as u64)
+    Ok(whole_part(bytes.round()))
+}
+
+/// The whole part of a number; 0 of a negative one, the largest integer of one beyond it.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+pub const fn whole_part(value: f64) -> u64 {
+    value as u64
 }
 
 /// A number without sign and exponent, and the factor of the first suffix that it has.

@@ -58,7 +58,6 @@ pub(crate) const fn one() -> u32 {
     1
 }
 
-/// An id of the parts that there are.
 pub(crate) fn id<const N: usize>(parts: [Option<String>; N]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("/")
 }

@@ -3,7 +3,7 @@
 use model::experiment::{
     DiskChoices, DiskParams, Experiment, MemoryChoices, MemoryParams, NetParams, disk_id, memory_id, net_id,
 };
-use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::io::{Direction, DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{Element, Isa, MemoryOp, MemoryPattern, Pages};
 use model::linpack::{LinpackChoices, LinpackEngine, LinpackOp, LinpackParams, linpack_id};
 
@@ -64,21 +64,8 @@ pub fn net(protocol: Protocol, mode: NetMode, block: u64, threads: u32) -> Exper
 
 /// Random direct reads of 4 KiB in a file of 1 MiB.
 pub fn random_reads(engine: DiskEngine, depth: u32) -> Experiment {
-    disk(DiskParams {
-        pattern: DiskPattern::Random,
-        op: DiskOp::Read,
-        block: 4096,
-        size: 1 << 20,
-        depth,
-        load_percent: None,
-        engine,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: ".".to_owned(),
-    })
+    let reads = DiskParams::new(DiskPattern::Random, DiskOp::Read, 4096, depth);
+    disk(DiskParams { size: 1 << 20, engine, path: ".".to_owned(), ..reads })
 }
 
 /// A system of this many equations.

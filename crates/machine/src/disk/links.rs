@@ -233,8 +233,7 @@ fn network_way(root: &Sysroot, path: &str) -> Option<(String, IpAddr)> {
 fn network_link(root: &Sysroot, name: &str, address: IpAddr) -> Option<DiskLink> {
     let interface = interfaces::interface(root, name, false)?;
     let bits = interface.speed_bps.filter(|_| interface.speed_trusted == Some(true))?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive speed, far below 2^63")]
-    let bytes_per_second = (bits / 8.0) as u64;
+    let bytes_per_second = model::unit::whole_part(bits / 8.0);
     let detail = format!("network, {} Gbit/s by {name}", bits / 1e9);
     let source = format!("speed of {name}, /sys/class/net/{name}/speed, by the route to {address}");
     Some(DiskLink { kind: "network".into(), bytes_per_second, detail, below_maximum: None, source })

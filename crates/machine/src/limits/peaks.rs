@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use model::disk_target::IoLimits;
 use model::experiment::{DiskChoices, DiskParams, NetParams, disk_id, id_without_threads, net_id};
-use model::io::{Direction, DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync, NetMode, Protocol};
+use model::io::{Direction, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{CoreType, Machine, OpsPerCycle, Storage};
 use model::number::clock;
@@ -221,32 +221,14 @@ fn disk_info(machine: &Machine, declared: &Declared, behind: Option<(&Storage, &
     let mut peaks = Vec::new();
     for (pattern, block, unit) in [(DiskPattern::Sequential, 1 << 20, "B/s"), (DiskPattern::Random, 4096, "1/s")] {
         for op in [DiskOp::Read, DiskOp::Write] {
-            peaks.extend(of(&disk_row(pattern, op, block, 32), unit));
+            peaks.extend(of(&DiskParams::new(pattern, op, block, 32), unit));
         }
     }
-    let one_by_one = of(&disk_row(DiskPattern::Random, DiskOp::Read, 4096, 1), "1/s");
+    let one_by_one = of(&DiskParams::new(DiskPattern::Random, DiskOp::Read, 4096, 1), "1/s");
     let listed = |one: &InfoPeak| peaks.iter().any(|peak| (peak.kind, &peak.formula) == (one.kind, &one.formula));
     let single: Vec<_> = one_by_one.into_iter().filter(|one| one.kind == PeakKind::Datasheet && !listed(one)).collect();
     peaks.extend(single);
     peaks
-}
-
-pub(crate) fn disk_row(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> DiskParams {
-    DiskParams {
-        pattern,
-        op,
-        block,
-        size: 1 << 30,
-        depth,
-        load_percent: None,
-        engine: DiskEngine::IoUring,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: String::new(),
-    }
 }
 
 /// A TCP stream and a ping-pong to an unknown peer, so that no interface is known.

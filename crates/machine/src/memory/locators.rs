@@ -1,5 +1,4 @@
-//! The channel of a memory module by firmware's name of its slot, in the vendors' [`STYLES`]. Other names give no
-//! channel: `DIMM 3` may be on any.
+//! A memory module's channel by firmware's name of its slot, in the vendors' [`STYLES`]. `DIMM 3` may be on any.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -113,6 +113,25 @@ pub struct DiskParams {
 }
 
 impl DiskParams {
+    /// Direct requests by `io_uring` on one shared file of 1 GiB, from one thread.
+    pub fn new(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32) -> Self {
+        Self {
+            pattern,
+            op,
+            block,
+            size: 1 << 30,
+            depth,
+            load_percent: None,
+            engine: DiskEngine::IoUring,
+            direct: true,
+            sync: DiskSync::None,
+            cache: DiskCache::Bypassed,
+            layout: DiskLayout::Shared,
+            threads: 1,
+            path: String::new(),
+        }
+    }
+
     /// Whether requests go to a device at all, rather than measure the loop without one.
     pub fn has_device(&self) -> bool {
         self.engine != DiskEngine::Null

@@ -27,31 +27,17 @@ const FOUR_DIGITS: f64 = 0.999_95;
 /// A prefix may serve a whole column while its smallest value keeps three digits.
 const LEAST_IN_COLUMN: f64 = 0.1;
 
-const FLOP: &[Step] = &[
-    at(1.0, "FLOP/s"),
-    at(1e3, "kFLOP/s"),
-    at(1e6, "MFLOP/s"),
-    at(1e9, "GFLOP/s"),
-    at(1e12, "TFLOP/s"),
-    at(1e15, "PFLOP/s"),
-    at(1e18, "EFLOP/s"),
-];
-const OP: &[Step] = &[
-    at(1.0, "OP/s"),
-    at(1e3, "kOP/s"),
-    at(1e6, "MOP/s"),
-    at(1e9, "GOP/s"),
-    at(1e12, "TOP/s"),
-    at(1e15, "POP/s"),
-    at(1e18, "EOP/s"),
-];
-const BYTE: &[Step] =
-    &[at(1.0, "B/s"), at(1e3, "kB/s"), at(1e6, "MB/s"), at(1e9, "GB/s"), at(1e12, "TB/s"), at(1e15, "PB/s")];
-const SECOND: &[Step] = &[at(1e-12, "ps"), at(1e-9, "ns"), at(1e-6, "us"), at(1e-3, "ms"), at(1.0, "s")];
-const EVENT: &[Step] = &[at(1.0, "/s"), at(1e3, "k/s"), at(1e6, "M/s"), at(1e9, "G/s")];
-const HERTZ: &[Step] = &[at(1.0, "Hz"), at(1e3, "kHz"), at(1e6, "MHz"), at(1e9, "GHz"), at(1e12, "THz")];
-const SECOND_PER_BYTE: &[Step] =
-    &[at(1e-12, "ps/B"), at(1e-9, "ns/B"), at(1e-6, "us/B"), at(1e-3, "ms/B"), at(1.0, "s/B")];
+/// The steps of a unit: each of these prefixes and its factor.
+macro_rules! prefixed {
+    ($unit:literal, $($prefix:literal $factor:literal)+) => { &[$(at($factor, concat!($prefix, $unit)),)+] };
+}
+const FLOP: &[Step] = prefixed!("FLOP/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18);
+const OP: &[Step] = prefixed!("OP/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18);
+const BYTE: &[Step] = prefixed!("B/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15);
+const SECOND: &[Step] = prefixed!("s", "p" 1e-12 "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0);
+const EVENT: &[Step] = prefixed!("/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9);
+const HERTZ: &[Step] = prefixed!("Hz", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12);
+const SECOND_PER_BYTE: &[Step] = prefixed!("s/B", "p" 1e-12 "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0);
 const ONE: &[Step] = &[at(1.0, "")];
 /// Bytes per second as bits per second: the factors are an eighth of a power of 1000.
 const BIT: &[Step] = &[at(0.125, "b/s"), at(125.0, "kb/s"), at(125e3, "Mb/s"), at(125e6, "Gb/s"), at(125e9, "Tb/s")];

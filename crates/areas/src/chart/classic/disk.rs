@@ -329,9 +329,8 @@ fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> 
     let has_small = points.iter().any(|(series, _)| series.key.is_below_sector());
     let small = common(totals().filter(|total| counts_requests(Some(*total)))).filter(|_| has_small);
     let small = small.map_or_else(String::new, |total| format!(", of 8 B {} requests", power(total)));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
-    let bytes = total as u64;
-    Some(format!("Total: {}{small}, divided among the threads; {done}.", size(bytes)))
+    let bytes = size(model::unit::whole_part(total));
+    Some(format!("Total: {bytes}{small}, divided among the threads; {done}."))
 }
 
 fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::disk_target::DiskTarget;
 use model::experiment::{Area, DiskChoices, DiskParams, Experiment, Params, disk_id};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::io::{DiskCache, DiskEngine, DiskOp, DiskPattern, DiskSync};
 use model::machine::Machine;
 use model::plan::{PlanError, Planned, Sampling};
 use model::warning::Warning;
@@ -108,21 +108,8 @@ fn combinations(block_of: &DiskChoice) -> Vec<DiskParams> {
 }
 
 fn nothing() -> DiskParams {
-    DiskParams {
-        pattern: DiskPattern::Sequential,
-        op: DiskOp::Read,
-        block: 0,
-        size: 0,
-        depth: 1,
-        load_percent: None,
-        engine: DiskEngine::Null,
-        direct: false,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: String::new(),
-    }
+    let reads = DiskParams::new(DiskPattern::Sequential, DiskOp::Read, 0, 1);
+    DiskParams { size: 0, engine: DiskEngine::Null, direct: false, ..reads }
 }
 
 struct Row<'a> {

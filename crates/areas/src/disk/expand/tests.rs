@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use model::io::DiskLayout;
+
 use super::*;
 use crate::fields::Threads;
 use crate::request::LEAST_SAMPLES;

@@ -46,8 +46,7 @@ fn rate(unit: Unit, value: f64) -> String {
 fn written_before(params: &DiskParams, row: &Row, index: usize) -> Option<u64> {
     let moved = row.metric(MetricName::Throughput).filter(|_| params.op.writes() && !params.op.reads())?;
     let bytes: f64 = moved.samples.iter().take(index).map(|sample| sample.work).sum::<Option<f64>>()?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
-    Some(bytes as u64).filter(|bytes| *bytes > 0)
+    Some(model::unit::whole_part(bytes)).filter(|bytes| *bytes > 0)
 }
 
 /// The sample from which all rates are below all earlier ones, and the lost share of the median. The gap is at least as

@@ -98,9 +98,8 @@ fn in_direction(params: &DiskParams, around: &Change) -> Option<(u64, u64)> {
 }
 
 /// Bytes that the file system may write during a process run that are not counted as another program's.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
 fn journal_bytes(around: &Change) -> u64 {
-    JOURNAL_BYTES * around.seconds.clamp(1.0, 1e6).ceil() as u64
+    JOURNAL_BYTES * model::unit::whole_part(around.seconds.clamp(1.0, 1e6).ceil())
 }
 
 /// The share of the device's traffic that other programs caused; `None` without a device and through the page cache.

@@ -147,7 +147,7 @@ mod tests {
     use model::machine::{Disk, DiskLink};
 
     fn row(pattern: DiskPattern, op: DiskOp, block: u64) -> DiskParams {
-        crate::limits::peaks::disk_row(pattern, op, block, 32)
+        DiskParams::new(pattern, op, block, 32)
     }
 
     const SEQUENTIAL: DiskPattern = DiskPattern::Sequential;
