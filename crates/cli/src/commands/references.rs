@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use bench::host;
-use bench::references::catalogue::{self, Trying, VERSION_SECONDS};
-use bench::references::detect::Places;
+use bench::references::catalogue::{self, Trying};
+use bench::references::detect::{Places, VERSION_SECONDS};
 use indicatif::ProgressBar;
 use model::number::duration;
 use model::reference::{CATALOGUE_SCHEMA, Catalogue, CheckOutcome, ToolCheck};

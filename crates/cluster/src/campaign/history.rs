@@ -123,7 +123,7 @@ impl History {
     }
 
     pub(super) fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
-        refusal.said().clone_into(&mut self.last_refusal);
+        self.last_refusal = refusal.to_string();
         match refusal {
             Refusal::Limit(_) | Refusal::Unreachable(_) => {
                 let doubled = FIRST_PAUSE_SECONDS * 2_f64.powi(i32::try_from(self.limited.min(10)).unwrap_or(10));

@@ -315,7 +315,7 @@ impl Campaign<'_, '_> {
             }
             Err(refusal) => {
                 probe::withdraw(self.folder, &name);
-                self.remark(format!("the scheduler refused a job for '{}': {}", job.nodes.join(","), refusal.said()));
+                self.remark(format!("the scheduler refused a job for '{}': {refusal}", job.nodes.join(",")));
                 self.history.refused(job, &refusal, now);
             }
         }

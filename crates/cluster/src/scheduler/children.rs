@@ -1,5 +1,4 @@
-//! Workers (or their ssh connections) as child processes, each in its own process group, with their output in the plan's
-//! folder.
+//! Workers, or their ssh connections, as child processes in process groups of their own; their output is in the plan's folder.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -18,8 +18,7 @@ use super::error::SchedulerError;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
-/// Variables with which commands of Slurm and ssh find their configuration, programs and agent. `SBATCH_…` and the other
-/// `SLURM_…` would change the job.
+/// For configuration, programs and agent of Slurm's commands and ssh. `SBATCH_…` and other `SLURM_…` would change the job.
 const KEPT: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "SSH_AUTH_SOCK", "KRB5CCNAME"];
 
 impl Environment {

@@ -1,5 +1,4 @@
-//! Workers as child processes: over ssh on each node, all on this host, or as steps of an allocation of Slurm (`salloc`, or a
-//! job of the user's own).
+//! Workers as child processes: over ssh, all on this host, or as steps of an allocation of Slurm (`salloc`, a user's job).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,15 +11,14 @@ use super::error::SchedulerError;
 use super::job::{
     Availability, Job, JobLimits, JobSettings, JobTasks, Refusal, Scheduler, SchedulerState, Script, Submitted,
 };
+use super::script;
 use super::words::command_line;
-use super::{script, slurm};
 use crate::error;
 use crate::tasks::lease;
 
 /// ssh never prompts; a node that does not respond within 15 s is down; a connection dead for two minutes ends.
 const SSH_OPTIONS: &str = "-T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=30 -o ServerAliveCountMax=4";
-/// How long a worker on this host waits for other nodes: all workers are started at the same time, and another job does
-/// what is left.
+/// How long a worker on this host waits for other nodes: all start at the same time, and another job does what is left.
 const LINGER: &str = "30s";
 
 /// A scheduler without a queue.
@@ -33,8 +31,9 @@ pub struct Direct {
     children: Children,
 }
 
+/// How a scheduler without a queue starts a plan's workers.
 #[derive(Debug)]
-enum Launcher {
+pub enum Launcher {
     /// All on this host, one after another, as a trial of the plan.
     Here,
     /// Over ssh, with this configuration file. Other users may use the nodes meanwhile.
@@ -44,33 +43,13 @@ enum Launcher {
 }
 
 impl Direct {
-    /// Workers on this host.
-    pub fn here(settings: JobSettings, environment: Environment, plan: &Plan) -> error::Result<Self> {
-        Self::new(settings, environment, plan, Launcher::Here)
-    }
-
-    /// Workers on the plan's nodes over ssh.
-    pub fn ssh(
+    /// The workers of a plan.
+    pub fn new(
         settings: JobSettings,
         environment: Environment,
         plan: &Plan,
-        config: Option<PathBuf>,
+        launcher: Launcher,
     ) -> error::Result<Self> {
-        Self::new(settings, environment, plan, Launcher::Ssh(config))
-    }
-
-    /// Workers in the allocation of a job with these nodes, in Slurm's notation.
-    pub fn inside(
-        settings: JobSettings,
-        environment: Environment,
-        plan: &Plan,
-        (job, node_list): (String, &str),
-    ) -> error::Result<Self> {
-        let nodes = slurm::expand(node_list, &environment)?.into_iter().collect();
-        Self::new(settings, environment, plan, Launcher::Allocation(job, nodes))
-    }
-
-    fn new(settings: JobSettings, environment: Environment, plan: &Plan, launcher: Launcher) -> error::Result<Self> {
         // A worker continues without its ssh connection, as a job does without its submitter.
         let children = Children::new(&settings.plan, lease(plan), !matches!(launcher, Launcher::Ssh(_)))?;
         Ok(Self { settings, environment, nodes: plan.nodes.clone(), launcher, children })

@@ -81,7 +81,8 @@ pub struct Submitted {
 }
 
 /// Why a job was not accepted, as the scheduler reported it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{_0}")]
 pub enum Refusal {
     /// The user has too many jobs: accepted later.
     Limit(String),
@@ -89,15 +90,6 @@ pub enum Refusal {
     Unreachable(String),
     /// The job itself is invalid.
     Wrong(String),
-}
-
-impl Refusal {
-    /// The scheduler's message.
-    pub fn said(&self) -> &str {
-        match self {
-            Self::Limit(said) | Self::Unreachable(said) | Self::Wrong(said) => said,
-        }
-    }
 }
 
 /// The state of a node.

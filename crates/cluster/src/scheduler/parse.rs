@@ -197,8 +197,7 @@ pub(super) fn submitted(text: &str) -> Option<String> {
     (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then(|| id.to_owned())
 }
 
-/// Refusals because of the number of jobs: Slurm's reasons (`squeue(1)`, "JOB REASON CODES") and messages of
-/// `slurm_strerror(3)`.
+/// Too many jobs: Slurm's reasons (`squeue(1)`, "JOB REASON CODES") and messages of `slurm_strerror(3)`.
 const LIMITED: &[&str] = &[
     "MaxSubmit",
     "GrpSubmit",
@@ -208,8 +207,7 @@ const LIMITED: &[&str] = &[
     "Resource temporarily unavailable",
 ];
 
-/// The message for any limit of an association or a quality of service. Alone it counts as a limit of the number of jobs,
-/// with another reason (size, time) it does not.
+/// The message for any limit of an association or a quality of service: alone, or with another reason (size, time).
 const POLICY: &str = "Job violates accounting/QOS policy";
 
 /// Messages when the controller cannot be reached.

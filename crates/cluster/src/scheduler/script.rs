@@ -5,22 +5,18 @@ use super::words::{command_line, quoted};
 
 /// The search path of a worker, so that the user's set-up does not change results.
 pub(super) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Seconds before its time limit at which a job gets a signal: a worker ends its measurement and returns its task within
-/// seconds, and Slurm may be a minute late or early.
+/// Seconds before its limit at which a job gets a signal: a worker needs some to end, and Slurm is up to a minute off.
 const SIGNAL_BEFORE_SECONDS: u64 = 120;
 
-/// Variables from Slurm that a worker needs: its node and job, how to reach Slurm for steps across nodes, when the job
-/// ends. `HOME` is for programs that do not start without it.
+/// For a worker: its node and job, how to reach Slurm, when the job ends. Some programs do not start without `HOME`.
 const SLURM_VARIABLES: &[&str] =
     &["HOME", "SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURMD_NODENAME"];
 
-/// Seconds for which a node looks for its probe file: NFS clients cache missing entries for up to `acdirmax` seconds, by
-/// default 60 (nfs(5)).
+/// For how long a node looks for its probe file: NFS clients cache missing entries up to `acdirmax`, by default 60 s (nfs(5)).
 const PROBE_SECONDS: u32 = 60;
 
 /// What a node does first: it finds the probe file and answers it with its own name, since the worker's program may be in
-/// the plan's folder. The arguments are the plan's folder, the probe's name, the seconds, the node's name, the worker's
-/// command.
+/// the plan's folder. The arguments: the plan's folder, the probe's name, the seconds, the node's name, the worker's command.
 const PROBE: &str = "plan=$1; probe=$2; left=$3; node=$4; shift 4; \
     until [ -e \"$plan/probe/$probe.json\" ]; do \
     if [ \"$left\" -le 0 ]; then echo \"assay: $node cannot read the plan's folder: it has no file \
@@ -35,9 +31,7 @@ fn signal_before(seconds: u64) -> u64 {
 }
 
 fn minutes(job: &Job) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "minutes of a year at most")]
-    let minutes = (job.seconds / 60.0).ceil().clamp(1.0, 366.0 * 24.0 * 60.0) as u64;
-    minutes
+    model::unit::whole_part((job.seconds / 60.0).ceil().clamp(1.0, 366.0 * 24.0 * 60.0))
 }
 
 /// The script for `sbatch`.

@@ -109,8 +109,7 @@ fn most_jobs(
     own.chain(of_partitions).flatten().min()
 }
 
-/// Above this limit one place stays free for another job of the user. A limit of two is used up: one job measures, one
-/// waits.
+/// Above this limit one place stays free for another job of the user. Of two jobs, one measures and one waits.
 const SPARED_ABOVE: u32 = 2;
 
 /// How many more jobs a user with this many in the queue may submit; `None`: no limit.

@@ -10,9 +10,9 @@ use cluster::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, System
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
 use cluster::scheduler::command::{Environment, find_program};
-use cluster::scheduler::direct::Direct;
+use cluster::scheduler::direct::{self, Direct};
 use cluster::scheduler::job::{JobSettings, Scheduler};
-use cluster::scheduler::slurm::Slurm;
+use cluster::scheduler::slurm::{self, Slurm};
 use cluster::scheduler::words::{checked_lines, checked_path};
 use indicatif::ProgressBar;
 use model::cluster::{Plan, Task};
@@ -116,22 +116,19 @@ fn choose(
     let environment = Environment::of(&environment::everything());
     let has = |program: &str| find_program(program, &environment).is_some();
     let allocation = environment::text("SLURM_JOB_ID").zip(environment::text("SLURM_JOB_NODELIST"));
-    Ok(match (launcher, allocation) {
-        (Launcher::Here, _) => {
-            Chosen { scheduler: Box::new(Direct::here(settings, environment, plan)?), jobs: 1, queues: false }
-        }
+    let (direct, jobs) = match (launcher, allocation) {
+        (Launcher::Here, _) => (direct::Launcher::Here, 1),
         (Launcher::Ssh, _) => {
             if !has("ssh") {
                 return Err("ssh is not in PATH".to_owned());
             }
             let config = ssh_config.map(std::fs::canonicalize).transpose();
             let config = config.map_err(|error| format!("cannot read the ssh configuration: {error}"))?;
-            let ssh = Direct::ssh(settings, environment, plan, config)?;
-            Chosen { scheduler: Box::new(ssh), jobs: at_once, queues: false }
+            (direct::Launcher::Ssh(config), at_once)
         }
         (Launcher::Auto, Some((job, nodes))) if has("srun") => {
-            let inside = Direct::inside(settings, environment, plan, (job, &nodes))?;
-            Chosen { scheduler: Box::new(inside), jobs: JOBS, queues: false }
+            let nodes = slurm::expand(&nodes, &environment)?.into_iter().collect();
+            (direct::Launcher::Allocation(job, nodes), JOBS)
         }
         (Launcher::Auto | Launcher::Slurm, _) => {
             if let Some(missing) = ["sbatch", "squeue", "sinfo", "scontrol"].into_iter().find(|name| !has(name)) {
@@ -141,9 +138,11 @@ fn choose(
                 ));
             }
             let slurm = Slurm::new(settings, environment, &plan.nodes)?;
-            Chosen { scheduler: Box::new(slurm), jobs: JOBS, queues: true }
+            return Ok(Chosen { scheduler: Box::new(slurm), jobs: JOBS, queues: true });
         }
-    })
+    };
+    let direct = Direct::new(settings, environment, plan, direct)?;
+    Ok(Chosen { scheduler: Box::new(direct), jobs, queues: false })
 }
 
 /// Reports how the campaign ended.
