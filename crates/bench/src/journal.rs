@@ -1,7 +1,6 @@
 //! The journal of a run: its plan, samples, outcomes, and everything that would outlive a killed run, noted before it exists.
 //!
-//! One JSON object per line, append-only. It is removed when nothing is left to do; otherwise a later run resumes from it
-//! and cleans up.
+//! One JSON object per line, append-only. It is removed when nothing is left to do; else a later run resumes from it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

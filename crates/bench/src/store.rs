@@ -241,19 +241,12 @@ impl RunFolder {
         let mut text =
             serde_json::to_vec_pretty(document).map_err(|error| format!("cannot write the document: {error}"))?;
         text.push(b'\n');
-        self.replace(&self.path, DOCUMENT, &text)
+        self.replace(DOCUMENT, &text)
     }
 
     /// Writes the HTML report atomically; returns its path.
     pub fn write_page(&self, page: &[u8]) -> Result<PathBuf, String> {
-        self.replace(&self.path, PAGE, page).map(|()| self.path.join(PAGE))
-    }
-
-    /// Writes a file in a subfolder atomically.
-    pub fn write_in(&self, folder: &str, name: &str, bytes: &[u8]) -> Result<(), String> {
-        let folder = self.path.join(folder);
-        fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
-        self.replace(&folder, name, bytes)
+        self.replace(PAGE, page).map(|()| self.path.join(PAGE))
     }
 
     /// Writes files in a subfolder, each atomically, and syncs them together: a slow disk takes as long for one as for all.
@@ -278,8 +271,9 @@ impl RunFolder {
         })
     }
 
-    fn replace(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
-        replace(&folder.join(UNFINISHED), &folder.join(name), [bytes]).map_err(|error| self.cannot_write(&error))
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let (unfinished, path) = (self.path.join(UNFINISHED), self.path.join(name));
+        replace(&unfinished, &path, [bytes]).map_err(|error| self.cannot_write(&error))
     }
 
     fn cannot_write(&self, error: &io::Error) -> String {

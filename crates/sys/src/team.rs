@@ -1,5 +1,4 @@
-//! A team of threads that starts together: threads are started and pinned before anything is timed, and meet at
-//! spinning gates.
+//! A team of threads: started and pinned before anything is timed, they start together, and meet at spinning gates.
 
 use std::fs;
 use std::io;

@@ -12,8 +12,7 @@ use super::rules::{by_rule, judged, known, passed, remark};
 use model::disk_target::DiskTarget;
 use model::plan::Planned;
 
-/// Clock sources read without a system call: `tsc` on bare metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c`
-/// and `include/clocksource/`).
+/// Clock sources read without a system call: `tsc` on bare metal, the others in guests (Linux, `arch/x86/entry/vdso/vma.c`).
 const FAST_CLOCK_SOURCES: &[&str] = &["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
 
 #[derive(Debug)]

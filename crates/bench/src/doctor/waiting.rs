@@ -1,5 +1,4 @@
 //! Waits for a quiet machine before a process run (`--wait-quiet`): until no other process would lower the confidence.
-//! Settings are not waited for.
 
 use std::time::Duration;
 

@@ -21,9 +21,8 @@ impl Moments {
         self.advance();
     }
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time stamp, and never negative")]
     pub(crate) fn due(&self) -> u64 {
-        self.next as u64
+        model::unit::whole_part(self.next)
     }
 
     pub(crate) fn advance(&mut self) {

@@ -253,18 +253,12 @@ impl Measure {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
     /// This machine cannot do it; the benchmark is skipped.
+    #[error("{0}")]
     Unavailable(String),
     /// Something went wrong; the benchmark has failed.
+    #[error("{0}")]
     Failed(String),
-}
-
-impl Trouble {
-    pub(crate) fn reason(&self) -> &str {
-        match self {
-            Self::Unavailable(reason) | Self::Failed(reason) => reason,
-        }
-    }
 }

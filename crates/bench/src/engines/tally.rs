@@ -55,8 +55,7 @@ pub(crate) struct Carried {
 
 impl Tally {
     pub(crate) fn new(timer: &Timer) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a timer ticks 10^6 times or more")]
-        let nanoseconds_per_tick = (1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS)) as u64;
+        let nanoseconds_per_tick = model::unit::whole_part(1e9 / timer.ticks_per_second() * 2_f64.powi(FRACTION_BITS));
         Self {
             window: Window { begin: 0, end: 0 },
             nanoseconds_per_tick,
@@ -127,8 +126,7 @@ impl Tally {
 
 /// A thread's share of this much work; the first threads have one more where it does not divide evenly.
 pub(crate) fn share_of_work(work: f64, thread: usize, threads: usize) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number, as planned")]
-    let (all, threads) = (work as u64, threads.max(1) as u64);
+    let (all, threads) = (model::unit::whole_part(work), threads.max(1) as u64);
     all / threads + u64::from((thread as u64) < all % threads)
 }
 

@@ -100,8 +100,7 @@ pub(crate) fn why_not(sentence: &str) -> &str {
 
 type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
 
-/// A file without a name, or with a unique one for a moment: containers reuse process numbers, and a killed process leaves
-/// its name.
+/// A file without a name, or with a unique one for a moment: a killed process, whose number may be reused, leaves its name.
 fn file_for_a_moment(directory: &Path) -> io::Result<File> {
     let now = sys::clock::monotonic_raw_seconds().to_bits();
     sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}-{now:x}.tmp", std::process::id())))

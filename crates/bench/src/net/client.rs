@@ -1,5 +1,4 @@
-//! A client's session with a server: connect, authenticate, wait in the queue, hold until dropped. A thread sends heartbeats
-//! and detects a lost server.
+//! A client's session with a server: connected, authenticated, queued, held until dropped. A thread sends heartbeats.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};

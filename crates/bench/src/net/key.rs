@@ -1,6 +1,5 @@
 //! The shared key of a session, and the proof of knowing it.
-//! A proof is an HMAC-SHA256 over the prover, the agreed version and a nonce of each side: it cannot be replayed or reflected.
-//! Later traffic is not encrypted.
+//! A proof is an HMAC-SHA256 over prover, version and a nonce of each side, against replay and reflection; no encryption.
 
 use std::fmt;
 use std::fs::File;
@@ -42,8 +41,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads a key from a file, or from `input` if the path is `-`, without surrounding white space. Arguments would be
-    /// visible to every user.
+    /// Reads a key from a file, or from `input` if the path is `-`, without surrounding white space.
     pub fn read(path: &Path, input: &mut dyn Read) -> Result<Self, String> {
         let from_input = path == Path::new("-");
         let name = if from_input { "standard input".to_owned() } else { format!("'{}'", path.display()) };

@@ -132,8 +132,7 @@ impl Listener {
         helping.operations.iter().find(|(token, _)| *token == preface.token).map(|(_, bytes)| *bytes)
     }
 
-    /// Lets the owner accept connections, too, for operations with this token and message length. [`Listener::receive`]
-    /// pauses meanwhile.
+    /// Lets the owner accept connections for operations with this token and length; [`Listener::receive`] pauses meanwhile.
     pub(crate) fn help(&self, token: Token, message_bytes: usize) -> io::Result<Helper<'_>> {
         let mut helping = lock(&self.helping);
         if helping.helpers == 0 {

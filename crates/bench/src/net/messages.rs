@@ -32,7 +32,6 @@ pub(crate) struct Announced {
     /// Length; `null`: until [`RunRequest::Count`].
     pub(crate) seconds: Option<f64>,
     /// Bytes that the server sends over all threads, per second if the window has a length, else in all; `null`: unlimited.
-    #[serde(default)]
     pub(crate) bytes: Option<f64>,
 }
 
@@ -69,7 +68,6 @@ pub(crate) struct Opened {
     pub(crate) token: String,
     /// CPU of each thread, in the order of the data connections.
     pub(crate) cpus: Vec<u32>,
-    #[serde(default)]
     pub(crate) congestion_control: Option<String>,
 }
 
@@ -88,13 +86,10 @@ pub(crate) struct Counted {
     /// Receives or datagrams; a sender's sends.
     pub(crate) messages: u64,
     /// CPU seconds of the thread, if known.
-    #[serde(default)]
     pub(crate) cpu_seconds: Option<f64>,
     /// `null` for a byte stream.
-    #[serde(default)]
     pub(crate) datagrams: Option<Datagrams>,
     /// `null` for a receiver and for UDP.
-    #[serde(default)]
     pub(crate) tcp: Option<TcpSent>,
 }
 

@@ -1,5 +1,4 @@
-//! The 48 bytes that begin every connection and UDP flow: its purpose and token. Strangers are recognised before anything is
-//! allocated.
+//! The 48 bytes that begin every connection and UDP flow: purpose and token. Strangers are known before anything is allocated.
 
 use std::fmt;
 

@@ -16,14 +16,12 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 use tools::{Invocation, ReferenceTool, TOOLS, Target, ToolDescription};
 
-use super::detect::{Found, NotFound, Places, detect_within};
+use super::detect::{Found, NotFound, Places, detect, detect_within};
 use super::run::run;
 
 /// Seconds to measure in a check; some tools round to 1.
 const CHECK_SECONDS: f64 = 0.1;
 const AT_A_TIME: usize = 2;
-/// Timeout for a version; answers take milliseconds.
-pub const VERSION_SECONDS: f64 = 5.0;
 /// Assumed rate of ours, so that tools which size their work by it do little.
 const SLOW_RATE: f64 = 1e9;
 
@@ -128,7 +126,7 @@ struct Trial {
 impl Trial {
     fn new(tool: &str, places: &Places, directory: &Path) -> Option<Self> {
         let reference = tools::find(tool)?;
-        let found = detect_within(reference.description(), places, VERSION_SECONDS).ok()?;
+        let found = detect(reference.description(), places).ok()?;
         let experiment = (reference.description().example)();
         let (invocation, file) = match invocation(reference, &found, &experiment, directory) {
             Ok((invocation, file)) => (Ok(invocation), file),
@@ -204,6 +202,7 @@ fn scratch(directory: &Path, bytes: u64) -> Result<(File, HeldFile), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::references::detect::VERSION_SECONDS;
     use crate::references::tests::program_in;
     use crate::tests::scratch as scratch_folder;
 

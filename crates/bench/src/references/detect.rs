@@ -12,7 +12,8 @@ use tools::{Invocation, TOOLS, ToolDescription, bare_environment, version_in_ans
 
 use super::run::run;
 
-const VERSION_TIMEOUT_SECONDS: f64 = 5.0;
+/// Timeout for a version; answers take milliseconds.
+pub const VERSION_SECONDS: f64 = 5.0;
 /// Maximum bytes of a program's file that are searched for its version.
 const SEARCHED_BYTES: u64 = 64 << 20;
 
@@ -61,7 +62,7 @@ impl NotFound {
 
 /// Finds a tool and its version.
 pub fn detect(tool: &ToolDescription, places: &Places) -> Result<Found, NotFound> {
-    detect_within(tool, places, VERSION_TIMEOUT_SECONDS)
+    detect_within(tool, places, VERSION_SECONDS)
 }
 
 /// The same with a timeout for the version, in seconds.

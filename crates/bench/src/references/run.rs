@@ -59,8 +59,7 @@ fn titled(title: &str, env: &BTreeMap<String, String>) -> String {
     if lines.is_empty() { String::new() } else { format!("# {title}\n{}\n", lines.concat()) }
 }
 
-/// Runs a tool, after its server. `on_start` receives what must be cleaned up if we are killed meanwhile. A tool that fails
-/// by itself is no error.
+/// Runs a tool, after its server. `on_start` receives what must be cleaned up. A tool that fails by itself is no error.
 pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, ToolError> {
     invocation.files.iter().try_for_each(check)?;
     invocation.settings.iter().try_for_each(check_setting)?;

@@ -1,5 +1,4 @@
-//! From samples and observations to a result: summaries, conditions, limits, efficiency, warnings and confidence. Nothing
-//! measures here.
+//! From samples and observations to a result: summaries, conditions, limits, efficiency, warnings and confidence.
 
 use areas::limits::{self, Known};
 use machine::NetEnd;

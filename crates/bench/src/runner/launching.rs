@@ -11,7 +11,7 @@ use super::launch::{self, Heard, Patience};
 use super::progress::Over;
 use super::run::Run;
 use super::setting::{Event, WRITE_BUDGET};
-use crate::engines::resources::{Forecast, Provided, Release, User};
+use crate::engines::resources::{Provided, Release, User};
 use crate::evidence::Outcome;
 use crate::journal::{EndedRun, Entry};
 use model::plan::Planned;
@@ -23,13 +23,11 @@ const ENDING_SECONDS: f64 = 1.0;
 const SHARES: u32 = 3;
 const LEAST_SECONDS: f64 = 1.0;
 const QUICK_SECONDS: f64 = 0.05;
-/// The same for operations that wait: longer than TCP's minimum retransmission timeout, 200 ms (`TCP_RTO_MIN`,
-/// `include/net/tcp.h`).
+/// The same for operations that wait: longer than TCP's minimum retransmission timeout, 200 ms (Linux's `TCP_RTO_MIN`).
 const QUICK_WAITING_SECONDS: f64 = 0.25;
 
 impl Run<'_> {
-    /// Two pairs in opposite order. The first order is drawn, except in the first round, where tools need our rate. Of an
-    /// interrupted round only the second pair is left.
+    /// Two pairs in opposite order, drawn but in the first round, where tools need our rate. An interrupted one has one left.
     pub(super) fn round(&mut self, index: usize, block: u32) {
         let progress = &self.states[index].progress;
         let begin_with_theirs = !progress.samples.is_empty() && self.order.random.below(2) == 1;
@@ -171,6 +169,14 @@ impl Run<'_> {
         let quick = self.setting.verify_only;
         let forecast = self.forecast(state);
         let waits = self.scheduling(planned.experiment.area).operations_wait;
+        let (sample_seconds, warm_up_seconds) = if quick {
+            let most = if waits { QUICK_WAITING_SECONDS } else { QUICK_SECONDS };
+            // It warms up only where that finds the peak rate of an offered load.
+            let warm_up = if forecast.warm_up_finds_peak { QUICK_SECONDS } else { 0.0 };
+            (sampling.sample_seconds.min(most), [0.0, warm_up])
+        } else {
+            (sampling.sample_seconds, sampling.warm_up_seconds)
+        };
         Task {
             experiment: planned.experiment.clone(),
             cpus: planned.cpus.clone(),
@@ -179,9 +185,9 @@ impl Run<'_> {
             session: self.order.session,
             seed: self.order.random.next_u64(),
             samples: state.progress.samples_next(planned),
-            sample_seconds: if quick { quick_seconds(planned, waits) } else { sampling.sample_seconds },
+            sample_seconds,
             exact_work: planned.exact_work.filter(|_| !quick),
-            warm_up_seconds: if quick { quick_warm_up(forecast) } else { sampling.warm_up_seconds },
+            warm_up_seconds,
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
@@ -196,15 +202,6 @@ impl Run<'_> {
             ends: provided.ends,
         }
     }
-}
-
-fn quick_seconds(planned: &Planned, operations_wait: bool) -> f64 {
-    planned.sampling.sample_seconds.min(if operations_wait { QUICK_WAITING_SECONDS } else { QUICK_SECONDS })
-}
-
-/// Its warm-up: only where it finds the peak rate of an offered load.
-const fn quick_warm_up(forecast: Forecast) -> [f64; 2] {
-    [0.0, if forecast.warm_up_finds_peak { QUICK_SECONDS } else { 0.0 }]
 }
 
 /// Multiplication latency on the benchmark's cores; of mixed core types the least, as the faster chain is the clock.

@@ -30,8 +30,7 @@ impl Common {
     }
 }
 
-/// Enters the comparison of a metric. Returns the tool's median, and why chance may explain a difference; `None` without a
-/// ratio.
+/// Enters the comparison of a metric; returns the tool's median, and why chance may explain a difference.
 pub(super) fn enter(
     reference: &mut word::Reference,
     metric: &Metric,
@@ -73,8 +72,7 @@ fn compared(common: &Common, pairs: &[(f64, f64)]) -> Option<word::Also> {
     })
 }
 
-/// Why chance may explain the difference; `None` if the pairs show one. Too few pairs never do: five agree by chance once
-/// in 16.
+/// Why chance may explain the difference; `None` if the pairs show one. Five pairs are too few: they agree once in 16.
 fn chance(pairs: &[(f64, f64)], interval: Option<[f64; 2]>) -> Option<String> {
     if let Some([low, high]) = interval {
         return (low <= 1.0 && high >= 1.0).then(|| format!("the ratio's interval, {low:.2} to {high:.2}, includes 1"));

@@ -1,7 +1,6 @@
 //! Resumes an interrupted run (signal, time budget, `kill -9`, power failure).
 //!
-//! Its journal is replayed through the functions of a measurement; then the rest is measured, in an order drawn from the seed
-//! and the number of resumes.
+//! Its journal is replayed through the functions of a measurement; the rest follows in an order drawn from seed and resumes.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -34,7 +34,14 @@ pub fn run(
     folder: Option<&RunFolder>,
     watcher: &mut Watcher<'_>,
 ) -> Result<Finished, String> {
-    Ok(Run::begin(plan, setting, folder, watcher)?.carry_out())
+    let mut run = Run::prepare(plan, setting, folder, watcher);
+    let tools = if setting.verify_only { Detected::new() } else { detected(&plan.rows, &setting.places) };
+    run.storage.journal = folder.map(|folder| folder.begin_journal(asked(plan, setting, &tools))).transpose()?;
+    run.states = initial_states(plan, setting.verify_only, &tools);
+    if let Some(folder) = folder {
+        folder.write(&run.document_so_far())?;
+    }
+    Ok(run.carry_out())
 }
 
 pub(super) struct Run<'a> {
@@ -61,22 +68,6 @@ pub(super) struct Order {
 }
 
 impl<'a> Run<'a> {
-    fn begin(
-        plan: &'a Plan,
-        setting: &'a Setting<'a>,
-        folder: Option<&'a RunFolder>,
-        watcher: &'a mut Watcher<'a>,
-    ) -> Result<Self, String> {
-        let mut run = Self::prepare(plan, setting, folder, watcher);
-        let tools = if setting.verify_only { Detected::new() } else { detected(&plan.rows, &setting.places) };
-        run.storage.journal = folder.map(|folder| folder.begin_journal(asked(plan, setting, &tools))).transpose()?;
-        run.states = initial_states(plan, setting.verify_only, &tools);
-        if let Some(folder) = folder {
-            folder.write(&run.document_so_far())?;
-        }
-        Ok(run)
-    }
-
     pub(super) fn prepare(
         plan: &'a Plan,
         setting: &'a Setting<'a>,
@@ -178,7 +169,8 @@ impl<'a> Run<'a> {
     fn take_next(&self, order: &mut Vec<usize>) -> Option<usize> {
         // Those that need a state of the drive stay first.
         let in_front = |index: &usize| self.states[*index].planned.sampling.until_steady;
-        let in_turn = order.first().is_none_or(in_front) || !self.is_short_of_time();
+        let is_short_of_time = || self.work_seconds_left().is_some_and(|left| self.certain_seconds() > left);
+        let in_turn = order.first().is_none_or(in_front) || !is_short_of_time();
         let waits = |place: usize| {
             let state = &self.states[order[place]];
             state.progress.waits_beyond_plan(state.planned)
@@ -186,10 +178,6 @@ impl<'a> Run<'a> {
         let least = (0..order.len()).min_by(|one, other| waits(*one).total_cmp(&waits(*other)));
         let place = if in_turn { 0 } else { least? };
         (place < order.len()).then(|| order.remove(place))
-    }
-
-    fn is_short_of_time(&self) -> bool {
-        self.work_seconds_left().is_some_and(|left| self.certain_seconds() > left)
     }
 
     /// The last block of an area in this session; 0 unless the run was resumed.
@@ -342,8 +330,7 @@ impl<'a> Run<'a> {
         let waiting = self.states.iter().filter(|state| !state.progress.is_over());
         let weights = waiting.filter_map(|state| Some(of(state)?.weight_bytes as f64 * f64::from(state.runs_left())));
         let share = own.weight_bytes as f64 / weights.sum::<f64>().max(own.weight_bytes as f64);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a number of bytes")]
-        Some((left as f64 * share) as u64)
+        Some(model::unit::whole_part(left as f64 * share))
     }
 
     fn result_changed(&mut self, index: usize) {

@@ -104,9 +104,10 @@ impl<'a> Storage<'a> {
     pub(super) fn tool_output(&mut self, state: &State<'_>) {
         let Some(folder) = self.folder() else { return };
         let printed = state.progress.tools.iter().filter_map(super::paired_tool::PairedTool::raw);
-        printed
-            .filter_map(|(name, text)| folder.write_in("raw", name, text.as_bytes()).err())
-            .for_each(|reason| self.fail(reason));
+        let files: Vec<_> = printed.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).collect();
+        if let Err(reason) = folder.write_all_in("raw", &files) {
+            self.fail(reason);
+        }
     }
 
     pub(super) fn end_journal(&mut self, is_left: bool) {

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::locks::lock;
 use crate::net::preface::Token;
 
 const MOST_WAITING: usize = 64;
@@ -54,12 +55,8 @@ impl ClientQueue {
         Self { state: Mutex::default(), changed: Condvar::new(), concurrent: concurrent.max(1) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn enter(&self) -> Option<QueuePlace<'_>> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.waiting.len() >= MOST_WAITING {
             return None;
         }
@@ -69,15 +66,14 @@ impl ClientQueue {
         Some(QueuePlace { queue: self, number })
     }
 
-    /// Admits a process run with this token and address after the client's previous one. `control` is shut down when the
-    /// client leaves.
+    /// Admits a process run with this token and address after the client's last one. `control` is shut when the client leaves.
     pub(super) fn begin_run(&self, token: Token, from: IpAddr, control: &TcpStream) -> Result<ProcessRun<'_>, String> {
         let control =
             control.try_clone().map_err(|error: io::Error| format!("cannot keep the process run: {error}"))?;
         let goes_on = |state: &mut State| state.find(token, from).is_some_and(|current| current.run.is_some());
         let (mut state, _) = self
             .changed
-            .wait_timeout_while(self.state(), ONE_AFTER_THE_OTHER, goes_on)
+            .wait_timeout_while(lock(&self.state), ONE_AFTER_THE_OTHER, goes_on)
             .unwrap_or_else(PoisonError::into_inner);
         let current = state.find(token, from).ok_or("no client with this token is being served")?;
         if current.run.is_some() {
@@ -89,13 +85,13 @@ impl ClientQueue {
     }
 
     pub(super) fn close(&self) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.closed = true;
         state.current.iter().for_each(Current::end_run);
     }
 
     pub(super) fn are_closed(&self) -> bool {
-        self.state().closed
+        lock(&self.state).closed
     }
 }
 
@@ -116,14 +112,14 @@ impl Current {
 
 impl QueuePlace<'_> {
     pub(super) fn ahead(&self) -> usize {
-        let state = self.queue.state();
+        let state = lock(&self.queue.state);
         let place = state.waiting.iter().position(|number| *number == self.number);
         place.map_or(0, |place| place + state.current.len())
     }
 
     /// Starts its turn if it is next: the token for process runs from this address.
     pub(super) fn turn(&self, from: IpAddr) -> Option<Token> {
-        let mut state = self.queue.state();
+        let mut state = lock(&self.queue.state);
         let is_next = !state.closed && state.current.len() < self.queue.concurrent;
         state.waiting.pop_front_if(|first| is_next && *first == self.number)?;
         let token = Token::new();
@@ -132,14 +128,14 @@ impl QueuePlace<'_> {
     }
 
     pub(super) fn runs(&self) -> u32 {
-        let state = self.queue.state();
+        let state = lock(&self.queue.state);
         state.current.iter().find(|current| current.number == self.number).map_or(0, |current| current.runs)
     }
 }
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        let mut state = self.queue.state();
+        let mut state = lock(&self.queue.state);
         state.waiting.retain(|number| *number != self.number);
         state.current.extract_if(.., |current| current.number == self.number).for_each(|current| current.end_run());
         drop(state);
@@ -149,7 +145,7 @@ impl Drop for QueuePlace<'_> {
 
 impl Drop for ProcessRun<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = lock(&self.0.state);
         state.current.iter_mut().filter(|current| current.number == self.1).for_each(|current| current.run = None);
         drop(state);
         self.0.changed.notify_all();
@@ -185,7 +181,7 @@ mod tests {
         drop(first);
         third.turn(HOME).unwrap();
         drop(third);
-        let state = queue.state();
+        let state = lock(&queue.state);
         assert!(state.waiting.is_empty() && state.current.is_empty());
     }
 

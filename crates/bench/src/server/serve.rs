@@ -373,8 +373,7 @@ impl Server {
     }
 }
 
-/// Sends the last message and waits briefly for the client to close: closing with unread data would reset the connection and
-/// lose the message.
+/// Sends the last message and waits briefly for the client to close: with unread data the kernel would reset the connection.
 fn farewell(mut stream: &TcpStream, word: &ServerMessage) {
     use std::io::Read;
     let said = frames::write(stream, word).and_then(|()| stream.shutdown(Shutdown::Write));

@@ -1,7 +1,6 @@
 //! How a problem is cut so that its parts stay in the caches, by the loops of Goto and van de Geijn ("Anatomy of
 //! High-Performance Matrix Multiplication", ACM TOMS 2008): a strip of the right factor stays in the first-level cache
-//! while a block of the left one streams from the second; each part of the result is read and written once for every
-//! `panel` multiply-adds.
+//! while a block of the left one streams from the second; the result is read and written once for every `panel` multiply-adds.
 
 use crate::dense::number::Number;
 use crate::dense::tile::Tile;
@@ -36,8 +35,7 @@ const DEEPEST: usize = 264;
 /// Below this depth, reading and writing the result so often costs more than reloading the strip now and then.
 const SHALLOW: usize = 180;
 
-/// The most columns of a piece of work: each reads the whole left factor from beyond the second-level cache, less than
-/// a hundredth of what it computes.
+/// The most columns of a piece of work: reading the whole left factor from memory is below a hundredth of what it computes.
 const MOST_COLUMNS: usize = 2048;
 
 /// The deepest products of a tile that stay in a first level of this size.
@@ -62,8 +60,7 @@ impl Blocking {
         Self::deep(tile, DEEPEST, caches)
     }
 
-    /// As deep as the first level allows, at most `most`, in whole stripes, so that each panel begins on a line where the
-    /// first one does.
+    /// As deep as the first level allows, at most `most`, in whole stripes, so that all panels begin on a line like the first.
     fn deep<T: Number>(tile: &Tile<T>, most: usize, caches: Caches) -> Self {
         let l1d = if caches.l1d == 0 { SMALL.l1d } else { caches.l1d };
         let stripes = most.min(deepest(tile, l1d)) / tile.rows;
@@ -79,8 +76,7 @@ impl Blocking {
     }
 }
 
-/// A leading dimension for columns of `rows` elements: an odd number of whole cache lines, so that adjacent columns do
-/// not fall into the same sets of a cache.
+/// A leading dimension for `rows` elements: odd in cache lines, so that adjacent columns use different sets of a cache.
 pub const fn padded<T>(rows: usize) -> usize {
     let line = 64 / size_of::<T>();
     let lines = rows.div_ceil(line);

@@ -39,15 +39,13 @@ pub struct Crew {
 }
 
 /// A thread of the crew has panicked, or the crew was called wrongly: twice under the same number, by more threads than
-/// it has, or for two phases at a time. The state of the problem is undefined, and all its methods return this from now
-/// on.
+/// it has, or for two phases at a time. The problem's state is undefined; all its methods return this from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a thread of the crew has stopped, so that the other threads cannot continue; start with a new problem")]
 pub struct Abandoned;
 
 impl Crew {
-    /// A crew of 1 to [`MOST_THREADS`] threads (other numbers are clamped), which calls `pause` about every ten
-    /// microseconds while it waits.
+    /// A crew of 1 to [`MOST_THREADS`] threads (clamped), which calls `pause` about every ten microseconds of waiting.
     pub fn new(threads: usize, pause: fn()) -> Self {
         Self {
             threads: threads.clamp(1, MOST_THREADS),

@@ -58,15 +58,13 @@ impl<T: Number> Update<T> {
         }
     }
 
-    /// The rows of the block after one that ends with `end`: after the last the first, with which the next piece of
-    /// work begins.
+    /// The rows of the block after one that ends with `end`; after the last the first, where the next piece of work begins.
     pub(super) fn upcoming(&self, end: usize, block: usize) -> Range<usize> {
         let start = if end < self.rows { end } else { 0 };
         start..self.rows.min(start + block)
     }
 
-    /// Subtracts the product from the whole result, stripe after stripe, each by all strips. Safety: as for
-    /// [`by_strips`](Self::by_strips).
+    /// Subtracts the whole product, stripe after stripe, each by all strips. Safety: as for [`by_strips`](Self::by_strips).
     pub(super) unsafe fn by_stripes(&self) {
         for row in (0..self.rows).step_by(self.tile.rows()) {
             for column in (0..self.columns).step_by(self.tile.columns()) {

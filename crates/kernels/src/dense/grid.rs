@@ -26,8 +26,7 @@ impl<T, S: DerefMut<Target = [T]>> Store<T, S> {
         Ok(Self { owner: UnsafeCell::new(owner), first: AtomicPtr::new(null_mut()), needed })
     }
 
-    /// Updates the pointer to the buffer; false if that has become too short. Safety: no other thread calls this, and
-    /// none uses what `first` gave it before.
+    /// Updates the pointer to the buffer; false if that is too short. Safety: no other thread calls this or uses the old one.
     pub(super) unsafe fn lend(&self) -> bool {
         // SAFETY: nobody else has a reference to the owner or into its buffer, by the caller's promise.
         let buffer = unsafe { &mut **self.owner.get() };

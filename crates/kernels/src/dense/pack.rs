@@ -7,8 +7,7 @@ use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, LINE, Scratch};
 use crate::native::tiles::{copy_past_caches, fetch};
 
-/// Stripes that are packed at once: a column of them is long enough for the hardware prefetcher, and the targets are
-/// few enough.
+/// Stripes that are packed at once: their columns are long enough for the hardware prefetcher, their targets few enough.
 pub(super) const STRIPES: usize = 8;
 
 /// Packs stripes of a left factor one after another, each of `height` rows of some columns, the last one padded with
@@ -73,8 +72,7 @@ pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, d
         let target = first.wrapping_add(strip * depth.div_ceil(2) * width);
         for level in (0..depth).step_by(2) {
             let count = 2.min(depth - level) * width;
-            // SAFETY: the caller's promise. A pair is written no further than where its first row was read, and both
-            // its rows were read before.
+            // SAFETY: the caller's promise. A pair, of which both rows were read before, ends where its first row was read.
             let pairs = unsafe {
                 core::ptr::copy_nonoverlapping(source.add(level * width), rows.0.as_mut_ptr(), count);
                 core::slice::from_raw_parts_mut(target.add(level / 2 * width), width)
@@ -87,8 +85,7 @@ pub(super) unsafe fn pair_strips<T: Number>(tile: BoundTile<T>, first: *mut T, d
 
 /// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`.
 /// Prefetches the columns of the next strip, which are too short for the hardware prefetcher. Safety: the entries are
-/// valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or writes to the
-/// entries.
+/// valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or writes the entries.
 pub(super) unsafe fn strip<T: Number>(
     grid: Grid<T>,
     rows: Range<usize>,
@@ -144,8 +141,7 @@ pub(super) unsafe fn strip_past_caches<T: Number>(
     }
 }
 
-/// Writes a packed strip back to where it was packed from. Safety: as for [`strip`], but that the entries are valid to
-/// write.
+/// Writes a packed strip back where it came from. Safety: as for [`strip`], but the entries are valid to write.
 pub(super) unsafe fn unpack_strip<T: Number>(
     packed: &[T],
     width: usize,

@@ -104,8 +104,7 @@ impl Verified {
 /// Entries that are recomputed one by one.
 pub const SAMPLES: usize = 64;
 
-/// Vectors by which the product is multiplied. A fault of several entries of a row escapes one with a probability of at
-/// most one half, a fault of one entry none.
+/// Vectors that multiply the product. A fault of several entries of a row escapes one half the time at most, of one never.
 const VECTORS: usize = 4;
 
 /// Two matrices that a crew of threads draws, multiplies and checks.
@@ -129,8 +128,7 @@ pub struct Product<T: Number, S> {
 }
 
 impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
-    /// Sets a product up in the buffers of A, B and C, of at least [`Shape::operand_lens`] elements, and a workspace of
-    /// [`Shape::workspace_len`].
+    /// Sets a product up in buffers for A, B, C ([`Shape::operand_lens`]) and a workspace ([`Shape::workspace_len`]).
     pub fn new(shape: Shape<T>, crew: Crew, operands: [S; 3], workspace: S) -> Result<Self, Unfit> {
         if shape.rows == 0 || shape.columns == 0 || shape.depth == 0 {
             return Err(Unfit::Order);
@@ -194,8 +192,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 unsafe { self.compute(thread, part, look) }?;
                 self.places.finish(thread, part);
                 self.crew.wait_until(|| self.places.have_finished(part))?;
-                // SAFETY: all have finished with the part that was in that room; a thread alone has finished with its
-                // one room.
+                // SAFETY: all, or a thread alone with its one room, have finished with the part that was there.
                 unsafe { self.pack(part + 1) };
             }
             Ok(())
@@ -338,8 +335,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
             };
             for first in (0..update.rows).step_by(block) {
                 let end = update.rows.min(first + block);
-                // SAFETY: the caller's promise; each column is taken by one thread, and nobody has it from the part
-                // before.
+                // SAFETY: the caller's promise; each column is taken by one thread, and nobody still has it.
                 unsafe { update.by_strips(first..end, update.upcoming(end, block)) };
                 look();
             }
@@ -355,8 +351,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         sums
     }
 
-    /// The largest error of a row of C times the vectors, from B times the vectors. Safety: nobody writes to `right` or
-    /// to C.
+    /// The largest error of a row of C times the vectors, from B times them. Safety: nobody writes to `right` or C.
     unsafe fn row_error(&self, row: usize, right: Grid<T>) -> f64 {
         let [left, _, before] = self.shape.uniforms();
         let mut errors = [0.0; VECTORS];
@@ -377,8 +372,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 
     /// The limit of the error of a row: a sum of products of numbers up to 1/2 grows like the root of its length, and
-    /// so do unbiased rounding errors, of `depth` steps in an entry and `columns` entries in a row. The standard
-    /// deviation is about a thirtieth.
+    /// so do unbiased rounding errors of `depth` steps and `columns` entries. The standard deviation is about a thirtieth.
     fn expected_error(&self) -> f64 {
         let root = self.shape.columns.isqrt() + 1;
         T::ROUNDOFF * (self.shape.depth.max(self.shape.columns) + 16) as f64 * root as f64

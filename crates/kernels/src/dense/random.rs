@@ -21,8 +21,7 @@ impl Uniform {
         Self { seed, rows }
     }
 
-    /// The entry in this type: a multiple of its roundoff, of the leading random bits, so that it is exact and 0.5 is
-    /// excluded.
+    /// The entry in this type: leading random bits as a multiple of its roundoff, so that it is exact and never 0.5.
     #[inline]
     pub fn real<T: Number>(self, row: usize, column: usize) -> T {
         T::from_f64((self.bits(row, column) >> T::SPARE_BITS) as f64 * T::ROUNDOFF - 0.5)

@@ -6,8 +6,7 @@
 //! slowest, and waits only if another thread still has its columns. On a host that preempts CPUs for some milliseconds,
 //! threads that met would all wait each time.
 //!
-//! Two stages are kept: no thread begins a stage before all have finished the one before the last, which the callers
-//! ensure.
+//! Two stages are kept: the callers ensure that none begins before all have finished the one before the last.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,8 +22,7 @@ pub(super) struct Jobs {
     done: [AtomicU64; 2],
 }
 
-/// The size of pieces: whole `unit`s (but for the last), at most `most` and at least `least`, for this number of
-/// threads.
+/// The size of pieces: whole `unit`s but for the last, from `least` to `most`, for this number of threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) unit: usize,

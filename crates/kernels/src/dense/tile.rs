@@ -74,8 +74,7 @@ pub struct Tile<T: 'static> {
 }
 
 /// Products of bf16 with sums in the element type, on a tile of the same shape. Factors are packed as in any product,
-/// but an element holds the bf16 of two steps of the depth, the first one in the lower half; the depth of the loop is
-/// that of the pairs.
+/// but an element holds the bf16 of two steps of the depth, the first in the lower half; the loop's depth counts pairs.
 #[derive(Debug)]
 pub(crate) struct Pairs<T: 'static> {
     pub(crate) body: TileBody<T>,
@@ -139,8 +138,7 @@ impl<T: Number> Tile<T> {
         })
     }
 
-    /// The addresses of the machine code, for disassembly: of the loop, of the one with prefetches of the left stripe, and
-    /// of the one over pairs of bf16.
+    /// The machine code's addresses, for disassembly: the loop, the one that prefetches the left stripe, the one over pairs.
     pub fn codes(&self) -> [Option<*const u8>; 3] {
         let pairs = self.pairs.as_ref().map(|pairs| pairs.body);
         [Some(self.body), self.asking, pairs].map(|body| body.map(|body| body as *const u8))
@@ -176,8 +174,7 @@ impl<T: Number> BoundTile<T> {
         self.tile.pairs.is_some()
     }
 
-    /// Rounds two steps of the depth to pairs of bf16, with zeros for a missing second step; a tile without pairs does
-    /// nothing.
+    /// Rounds two steps of the depth to pairs of bf16, zeros for a missing second one; nothing for a tile without pairs.
     #[inline]
     pub(crate) fn round(self, first: &[T], second: Option<&[T]>, pairs: &mut [T]) {
         if let Some(own) = &self.tile.pairs {
@@ -199,8 +196,7 @@ impl<T: Number> BoundTile<T> {
     ) {
         let pairs = self.tile.pairs.as_ref().filter(|_| levels.are_pairs);
         let body = pairs.map_or(self.body, |pairs| pairs.body);
-        // SAFETY: a `BoundTile` exists only where `Features::usable` has found what the tile requires; the rest is the
-        // caller's promise.
+        // SAFETY: a `BoundTile` exists only where `Features::usable` allows it; the rest is the caller's promise.
         unsafe { body(levels.count, a.0, a.1, b, c.0, c.1, next) }
     }
 

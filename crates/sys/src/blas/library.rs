@@ -50,8 +50,7 @@ pub(super) struct Handle(&'static unix::Library);
 
 impl Handle {
     pub(super) fn open(soname: &str) -> Result<Self, Unusable> {
-        // SAFETY: the initialisers that run are those of a library made to be loaded by any program, and it is never
-        // unloaded.
+        // SAFETY: its initialisers are those of a library that any program may load, and it is never unloaded.
         let library = unsafe { unix::Library::open(Some(soname), unix::RTLD_NOW | unix::RTLD_LOCAL) };
         let library = library.map_err(|error| {
             Unusable::NotLoaded(error.source().map_or_else(|| error.to_string(), ToString::to_string))
@@ -59,8 +58,7 @@ impl Handle {
         Ok(Self(Box::leak(Box::new(library))))
     }
 
-    /// A function of the library, if it has one of this name. Safety: `F` is a function pointer with the signature of
-    /// the function.
+    /// A function of the library, if it has one of this name. Safety: `F` has the function's signature.
     pub(super) unsafe fn function<F: Copy>(self, name: &CStr) -> Option<F> {
         // SAFETY: `F` is the function's type by the contract above; a null address is `None`.
         unsafe { self.0.get::<Option<F>>(name) }.ok().and_then(|symbol| *symbol)
@@ -82,8 +80,7 @@ impl Handle {
 
     /// Passes a number to a function that returns nothing.
     pub(super) fn set(self, name: &CStr, number: c_int) {
-        // SAFETY: callers name functions that take one `int`, by the headers named at `LIBRARIES`; a value that they
-        // return is left in a register.
+        // SAFETY: callers name functions that take one `int` (headers at `LIBRARIES`); a result is left in a register.
         if let Some(call) = unsafe { self.function::<unsafe extern "C" fn(c_int)>(name) } {
             // SAFETY: see above.
             unsafe { call(number) };
@@ -91,8 +88,7 @@ impl Handle {
     }
 }
 
-/// A copy of a C string; `None` for the null pointer or an empty one. Safety: the pointer is null or to a string that
-/// lives through the call.
+/// A copy of a C string; `None` if null or empty. Safety: the pointer is null or to a string that lives through the call.
 unsafe fn string_at(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
@@ -160,8 +156,7 @@ fn mkl_version(handle: Handle) -> Option<String> {
     // SAFETY: by `mkl_service.h` it takes a buffer and its length, and returns nothing.
     let write = unsafe { handle.function::<unsafe extern "C" fn(*mut c_char, c_int)>(c"MKL_Get_Version_String") }?;
     let mut text = [0_u8; 200];
-    // SAFETY: the buffer is live and writable, and one longer than the length that is passed, so that it ends in a
-    // zero.
+    // SAFETY: the buffer is live, writable, and one longer than the passed length, so that it ends in a zero.
     unsafe { write(text.as_mut_ptr().cast(), 199) };
     let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().trim().to_owned();
     (!text.is_empty()).then_some(text)
@@ -182,8 +177,7 @@ pub(super) const fn mkl_branch(number: c_int) -> Option<&'static str> {
     }
 }
 
-/// MKL's threading layer for the libraries present: Intel's, GNU's, or none (`MKL_THREADING_…` of
-/// `mkl_service.h`).
+/// MKL's threading layer for the libraries present: Intel's, GNU's, none (`MKL_THREADING_…` of `mkl_service.h`).
 pub(super) const fn mkl_layer(intel: bool, gnu: bool) -> c_int {
     match (intel, gnu) {
         (true, _) => 0,

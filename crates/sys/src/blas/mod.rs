@@ -1,6 +1,5 @@
 //! The linear algebra of the system: `OpenBLAS`, MKL or BLIS, loaded on demand and never linked. All are called through
-//! the Fortran interface of BLAS and LAPACK with integers of 32 bits. A library once loaded stays: its threads do not
-//! survive being unloaded.
+//! the Fortran interface of BLAS and LAPACK with 32-bit integers. A library stays loaded: its threads could not survive.
 
 mod library;
 
@@ -92,8 +91,7 @@ impl Blas {
     /// never start more: choose the CPUs beforehand.
     pub fn load(library: &'static Library) -> Result<Self, Unusable> {
         let handle = Handle::open(library.soname)?;
-        // SAFETY: functions of these names have the signatures of BLAS and LAPACK; the size of their integers is
-        // checked below, before the first call.
+        // SAFETY: functions of these names are those of BLAS and LAPACK; the size of integers is checked before the first call.
         let (dgemm, sgemm, dgesv) = unsafe {
             (
                 handle.function(c"dgemm_").ok_or(Unusable::Lacks("dgemm_"))?,
@@ -130,8 +128,7 @@ impl Blas {
 
     /// BLIS takes an integer as wide as a pointer.
     fn set_threads_of_blis(&self, threads: u32) {
-        // SAFETY: it takes a `dim_t`, which is 64 bits wide on x86-64 unless it was built otherwise, and then reads the
-        // low half of the same register.
+        // SAFETY: it takes a `dim_t` of 64 bits on x86-64; built otherwise, it reads the low half of the same register.
         unsafe {
             if let Some(set) = self.handle.function::<unsafe extern "C" fn(c_long)>(c"bli_thread_set_num_threads") {
                 set(c_long::from(threads));

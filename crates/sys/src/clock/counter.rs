@@ -3,8 +3,7 @@
 use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
 use std::sync::OnceLock;
 
-/// CPUID 0x80000007 EDX bit 8: the counter runs at one rate in every power state (Intel SDM vol. 3, 18.17.1; AMD APM
-/// vol. 3).
+/// CPUID 0x80000007 EDX bit 8: the counter has one rate in every power state (Intel SDM vol. 3, 18.17.1; AMD APM vol. 3).
 const INVARIANT: u32 = 1 << 8;
 
 /// CPUID 0x80000001 EDX bit 27: RDTSCP.
@@ -27,8 +26,7 @@ pub(super) fn read() -> u64 {
         return 0;
     }
     let mut processor = 0;
-    // SAFETY: `invariant` has seen RDTSCP in CPUID, x86-64 includes SSE2 (the fence), and the pointer is live and
-    // writable.
+    // SAFETY: `invariant` has seen RDTSCP, x86-64 has SSE2 (the fence), the pointer is live and writable.
     unsafe {
         let ticks = __rdtscp(&raw mut processor);
         _mm_lfence();

@@ -1,8 +1,7 @@
 //! The only place that reads time.
 //!
 //! Intervals are timed by the time-stamp counter if it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and never
-//! taken from what CPUID or a data sheet claims; otherwise by that clock itself. The counter does not run at the core's
-//! clock.
+//! taken from what CPUID or a data sheet claims; else by that clock itself. The counter does not count the core's cycles.
 
 #[cfg(target_arch = "x86_64")]
 mod counter;
@@ -86,8 +85,7 @@ impl Calibration {
 }
 
 impl Timer {
-    /// A timer by the counter at a calibrated rate; by the system's clock if there is no invariant counter or the rate
-    /// is not plausible.
+    /// A timer by the counter at a calibrated rate; by the system's clock without an invariant counter of plausible rate.
     pub fn from_rate(ticks_per_second: f64) -> Self {
         if !counter::invariant() || !(1e6..1e11).contains(&ticks_per_second) {
             return Self::system();
@@ -121,8 +119,7 @@ impl Timer {
     }
 
     /// A time stamp in ticks without a fence. It may be off by the instructions in flight, some hundred or tens of
-    /// nanoseconds, but never by a system call. For stamping each of many requests, where two fences would be a third
-    /// of our own work.
+    /// nanoseconds, but never by a system call. For stamping many requests: two fences would be a third of our work.
     #[inline]
     pub fn now_unordered(&self) -> u64 {
         match self.source {
@@ -184,8 +181,7 @@ fn clock_nanoseconds(clock: libc::clockid_t) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// `CLOCK_MONOTONIC_RAW`: nanoseconds since an arbitrary start, not slewed by NTP, the same in every process of the
-/// machine.
+/// `CLOCK_MONOTONIC_RAW`: nanoseconds since an arbitrary start, without NTP's slewing, the same in all processes.
 pub fn monotonic_raw_nanoseconds() -> u64 {
     clock_nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }

@@ -1,5 +1,4 @@
-//! The CPUs on which a thread may run, and pinning. Masks are as long as the kernel's, so that machines beyond 1024
-//! CPUs work.
+//! The CPUs on which a thread may run, and pinning. Masks are as long as the kernel's, for machines beyond 1024 CPUs.
 
 use std::io;
 

@@ -1,5 +1,4 @@
-//! The CPUID leaves of every CPU, raw, and the extended state that the operating system enables. Other architectures
-//! have none.
+//! The raw CPUID leaves of every CPU, and the extended state that the operating system enables; none on other architectures.
 
 #[cfg(target_arch = "x86_64")]
 use super::affinity;
@@ -52,8 +51,7 @@ pub fn xcr0() -> Option<u64> {
     let enabled = read(1, 0)[2] & OSXSAVE != 0;
     enabled.then(|| {
         let (low, high): (u32, u32);
-        // SAFETY: XGETBV with ECX = 0 exists and is unprivileged wherever CPUID.1:ECX.OSXSAVE is set, just checked; it
-        // writes EDX:EAX and nothing else.
+        // SAFETY: CPUID.1:ECX.OSXSAVE, just checked, means an unprivileged XGETBV with ECX = 0; it only writes EDX:EAX.
         unsafe {
             std::arch::asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
         }
@@ -120,7 +118,8 @@ fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

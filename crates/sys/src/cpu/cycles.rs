@@ -1,5 +1,4 @@
-//! The hardware's cycle counter of the calling thread, if the kernel provides one; many virtual machines have none. It
-//! is preferred to the clock chains.
+//! The calling thread's hardware cycle counter, which many virtual machines lack. It is preferred to the clock chains.
 
 use std::fs::File;
 use std::io::Read;

@@ -73,8 +73,7 @@ fn yield_to_all() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
 }
 
-/// Makes the calling thread wake on time, and not up to 50 us later to save an interrupt (`PR_SET_TIMERSLACK` of
-/// `prctl(2)`); whether the kernel agreed.
+/// Makes this thread wake on time, not up to 50 us later (`PR_SET_TIMERSLACK`, `prctl(2)`); whether the kernel agreed.
 fn be_punctual() -> bool {
     // SAFETY: this `prctl` takes plain integers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0 }

@@ -1,5 +1,4 @@
-//! The kernel's permission to use AMX tiles. Tile data are 8 KiB of state per thread, so Linux disables them (a tile
-//! instruction raises SIGILL) until a process requests them.
+//! Permission to use AMX tiles: 8 KiB of state per thread, which Linux disables (SIGILL) until a process requests it.
 
 /// Why tiles may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,8 +36,7 @@ pub fn permit() -> Result<(), Refused> {
     const REQUEST_PERMISSION: libc::c_ulong = 0x1023;
     /// `XFEATURE_XTILEDATA`: bit 18 of XCR0 (Intel SDM, volume 1, section 13.1).
     const TILE_DATA: libc::c_ulong = 18;
-    // SAFETY: this `arch_prctl` takes two plain integers and touches no memory of ours; what it changes is which state
-    // the kernel keeps for the threads of this process.
+    // SAFETY: this `arch_prctl` takes two integers, touches no memory, and changes what state the kernel keeps for threads.
     let status = unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) };
     if status == 0 {
         return Ok(());
@@ -63,7 +61,8 @@ fn refused(error: i32) -> Refused {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

@@ -26,8 +26,7 @@ pub fn cached_bytes(file: &File) -> io::Result<u64> {
     Ok(pages.saturating_mul(page_bytes()).min(length))
 }
 
-/// Asks the kernel to drop the file from the page cache. Dirty, mapped and used pages stay: flush first, and check
-/// [`cached_bytes`] afterwards.
+/// Asks the kernel to drop the file's pages. Dirty, mapped and used ones stay: flush first, check [`cached_bytes`].
 pub fn drop_cached(file: &File) -> io::Result<()> {
     // From the start; a length of 0 means to the end.
     // SAFETY: the call takes plain integers and a descriptor that lives as long as `file`.
@@ -38,8 +37,7 @@ pub fn drop_cached(file: &File) -> io::Result<()> {
     }
 }
 
-/// Drops every clean page from the system's page cache, the last resort if pages of a file stay. Fails without root,
-/// and often in a container.
+/// Drops every clean page of the system's page cache, the last resort; fails without root, and often in a container.
 pub fn drop_all_cached() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1\n")
 }

@@ -61,8 +61,7 @@ struct Map {
     extents: [Extent; AT_A_TIME],
 }
 
-/// The kinds of all blocks of the file, after its dirty data has been written; `None` if the file system does not
-/// report them.
+/// The kinds of all blocks of the file, after its dirty data has been written; `None` if the file system reports none.
 pub fn extents(file: &File) -> io::Result<Option<Extents>> {
     let mut sum = Extents::default();
     let mut start = 0;
@@ -76,8 +75,7 @@ pub fn extents(file: &File) -> io::Result<Option<Extents>> {
             reserved: 0,
             extents: [Extent::default(); AT_A_TIME],
         });
-        // SAFETY: the struct is live and writable, laid out as the request needs it, and `room` is the number of
-        // extents that it has room for.
+        // SAFETY: the struct is live, writable, laid out as the request needs, and has room for `room` extents.
         let answer = retried(|| unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *map) });
         if unless_unknown(answer)?.is_none() {
             return Ok(None);

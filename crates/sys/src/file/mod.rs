@@ -55,8 +55,7 @@ pub fn space(path: &Path) -> io::Result<Space> {
 /// Creates an unnamed file in `directory`, to read and write: it is removed when the last process that has it open
 /// ends. Other processes of the same user open it as `/proc/PID/fd/N`.
 ///
-/// If the file system has no unnamed files it is created under `fallback_name`, unless something has that name, and
-/// unlinked at once. Only its owner may open it.
+/// Without unnamed files it is created under `fallback_name`, if free, and unlinked at once. Only its owner may open it.
 pub fn unnamed(directory: &Path, fallback_name: &OsStr) -> io::Result<File> {
     nameless(directory)?.map_or_else(|| create_and_unlink(directory, fallback_name), Ok)
 }
@@ -76,8 +75,7 @@ fn owner_only() -> OpenOptions {
     options
 }
 
-/// Whether a kernel or file system reports in this way that it has no unnamed files: `EISDIR` is from kernels before
-/// 3.11, which see a directory opened for writing.
+/// Whether this means that there are no unnamed files: `EISDIR` is how kernels before 3.11 see a directory for writing.
 fn lacks_unnamed_files(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL | libc::ENOSYS))
 }
@@ -137,8 +135,7 @@ pub struct DirectAlignment {
     pub offset_bytes: u32,
 }
 
-/// The alignment that direct I/O on this file needs; `None` if the kernel (before 6.1) or the file system does not
-/// report it.
+/// The alignment that direct I/O on this file needs; `None` if the kernel (before 6.1) or the file system reports none.
 pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
     let answer = statx(file, libc::STATX_DIOALIGN)?.filter(|answer| answer.stx_mask & libc::STATX_DIOALIGN != 0);
     Ok(answer.map(|answer| DirectAlignment {
@@ -147,8 +144,7 @@ pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
     }))
 }
 
-/// Whether the file system compresses the file (`STATX_ATTR_COMPRESSED`); `None` if the kernel (before 4.11) or the
-/// file system does not report it.
+/// Whether the file system compresses the file; `None` if the kernel (before 4.11) or the file system does not say.
 pub fn is_compressed(file: &File) -> io::Result<Option<bool>> {
     let Some(answer) = statx(file, libc::STATX_BASIC_STATS)? else { return Ok(None) };
     let compressed = libc::STATX_ATTR_COMPRESSED as u64;
@@ -158,8 +154,7 @@ pub fn is_compressed(file: &File) -> io::Result<Option<bool>> {
 /// The kernel's description of an open file; `None` if the kernel lacks the call.
 fn statx(file: &File, mask: libc::c_uint) -> io::Result<Option<libc::statx>> {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the path is an empty string, which with AT_EMPTY_PATH means the descriptor, and the answer is a live,
-    // writable struct of the type requested.
+    // SAFETY: an empty path with AT_EMPTY_PATH means the descriptor; the answer is a live, writable struct of its type.
     let asked = retried(|| unsafe {
         libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, mask, answer.as_mut_ptr())
     });

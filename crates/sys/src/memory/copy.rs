@@ -1,7 +1,6 @@
 //! The copy function of the C library with which this process is linked.
 
-/// Copies `source` over `target` by `memcpy`, whose loop depends on the length and the CPU. Panics if the lengths
-/// differ.
+/// Copies `source` over `target` by `memcpy`, whose loop depends on length and CPU. Panics if the lengths differ.
 #[inline(never)]
 pub fn copy(target: &mut [u8], source: &[u8]) {
     assert_eq!(target.len(), source.len(), "a copy needs as many bytes on either side");

@@ -108,8 +108,7 @@ impl Region {
     }
 
     /// Asks the kernel, once, to replace the base pages of written memory by huge pages, which were missing or disabled
-    /// when it was written (`MADV_COLLAPSE`, Linux 6.1; it heeds no setting but this region's advice). After an error
-    /// some pages may have been replaced.
+    /// when it was written (`MADV_COLLAPSE`, Linux 6.1, by this region's advice alone). An error may leave some replaced.
     pub fn collapse(&self) -> io::Result<()> {
         self.advise(libc::MADV_COLLAPSE)
     }
@@ -138,8 +137,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The share of it that is in huge pages now, from /proc/self/smaps; `None` if that cannot be read, 0 if the region
-    /// has been freed.
+    /// The share of it that is in huge pages now, by /proc/self/smaps; `None` if unreadable, 0 if the region has been freed.
     pub fn huge_share(self) -> Option<f64> {
         let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         Some(huge_bytes_of(&maps, self.start, self.bytes) as f64 / self.bytes as f64)
@@ -197,8 +195,7 @@ fn is_never(setting: &str) -> bool {
     setting.split_ascii_whitespace().any(|word| word == "[never]")
 }
 
-/// Bytes in huge pages, transparent or reserved, of the mappings that overlap `[start, start + bytes)`, from the text
-/// of smaps; at most `bytes`.
+/// Bytes in huge pages of the mappings that overlap `[start, start + bytes)`, from the text of smaps; at most `bytes`.
 fn huge_bytes_of(smaps: &str, start: u64, bytes: u64) -> u64 {
     let mut inside = false;
     let mut huge = 0;

@@ -56,8 +56,7 @@ impl<T: Number> Deref for Numbers<T> {
     fn deref(&self) -> &[T] {
         let first = self.region.as_slice()[self.offset..].as_ptr().cast();
         // SAFETY: the region is at least `offset` bytes and `len` numbers long and initialised (zero at first); a
-        // number may have any bits. The region begins on a huge page and the offset is a multiple of a number's
-        // alignment.
+        // number may have any bits. The region begins on a huge page; the offset is aligned for a number.
         unsafe { std::slice::from_raw_parts(first, self.len) }
     }
 }

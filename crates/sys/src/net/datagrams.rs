@@ -128,8 +128,7 @@ impl<K: Kernel> Sender<K> {
         }
     }
 
-    /// Sends the datagrams of these numbers to the connected address; returns how many, the first of them, were sent:
-    /// at least one.
+    /// Sends the datagrams of these numbers to the connected address; how many of the first were sent: at least one.
     pub fn send(&mut self, socket: &UdpSocket, which: Range<usize>) -> io::Result<usize> {
         let Range { start, end } = which;
         let bytes = start * self.datagram_bytes..end * self.datagram_bytes;
@@ -179,8 +178,7 @@ impl<K: Kernel> Sender<K> {
 pub struct Arrival<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
-    /// Its arrival in nanoseconds of the system's clock; `None` if the kernel does not report it, and for those that
-    /// were coalesced with one before them.
+    /// Its arrival in nanoseconds of the system's clock; `None` if unreported, and if coalesced with one before it.
     pub came_nanoseconds: Option<u64>,
 }
 
@@ -201,8 +199,7 @@ pub struct Receiver<K = Linux> {
 }
 
 impl Receiver {
-    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced` requests coalescing by
-    /// the kernel.
+    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced`: the kernel merges them.
     pub fn new(socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
         Self::with(Linux, socket, datagram_bytes, coalesced)
     }
@@ -255,8 +252,7 @@ impl<K: Kernel> Receiver<K> {
         }
     }
 
-    /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; the number of messages, at
-    /// least one.
+    /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; how many messages, at least one.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.messages.clear();
         loop {

@@ -21,8 +21,7 @@ const GET_FLAGS: u32 = 0x25;
 /// `ETH_FLAG_LRO` (`linux/ethtool.h`).
 const FLAG_LRO: u32 = 1 << 15;
 
-/// Features with a request of their own (`linux/ethtool.h`): `ETHTOOL_GRXCSUM`, `GTXCSUM`, `GSG`, `GTSO`, `GGSO`,
-/// `GGRO`.
+/// Features with a request of their own (`linux/ethtool.h`): `ETHTOOL_GRXCSUM`, `GTXCSUM`, `GSG`, `GTSO`, `GGSO`, `GGRO`.
 const FEATURES: &[(&str, u32)] = &[
     ("rx_checksum", 0x14),
     ("tx_checksum", 0x16),

@@ -6,8 +6,7 @@ use std::os::fd::AsFd;
 use crate::calls::socket_option;
 
 /// The path MTU of a connected socket, in bytes, as far as this host knows (`IP_MTU`, `IPV6_MTU`): the interface's, or
-/// less if a router has reported so. It is too large if a router's reports are filtered. `None` if the kernel does not
-/// report it.
+/// less if a router reports so; too large if that is filtered. `None` if the kernel does not report it.
 pub fn path_mtu(socket: &impl AsFd) -> Option<u32> {
     u32::try_from(option(socket, libc::IPV6_MTU, libc::IP_MTU).ok()?).ok().filter(|bytes| *bytes > 0)
 }
@@ -22,8 +21,7 @@ pub fn mtu_discovery(socket: &impl AsFd) -> Option<&'static str> {
     WAYS.get(usize::try_from(found).ok()?).copied()
 }
 
-/// The number of a socket of version 6, else of version 4: also of a connection of version 4 through a socket of
-/// version 6.
+/// The number for a socket of version 6, else 4, also where it carries a connection of version 4.
 fn option(socket: &impl AsFd, six: libc::c_int, four: libc::c_int) -> io::Result<libc::c_int> {
     socket_option(socket, libc::IPPROTO_IPV6, six).or_else(|_| socket_option(socket, libc::IPPROTO_IP, four))
 }

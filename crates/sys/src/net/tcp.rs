@@ -1,5 +1,4 @@
-//! State of a TCP connection (`struct tcp_info` of `linux/tcp.h`). Fields are only added at its end, and the kernel
-//! writes those that it knows.
+//! State of a TCP connection (`tcp_info` of `linux/tcp.h`), which only grows; the kernel writes the fields it knows.
 
 use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd};
@@ -130,8 +129,7 @@ impl Info {
     }
 }
 
-/// What a TCP connection has carried; `None` if the kernel does not report it (before 4.19) or this is not a TCP
-/// connection.
+/// What a TCP connection has carried; `None` without one, or if the kernel does not report it (before 4.19).
 pub fn tcp_carried(socket: &impl AsFd) -> Option<TcpCarried> {
     Info::read(socket)?.carried()
 }

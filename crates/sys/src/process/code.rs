@@ -1,6 +1,5 @@
 //! This program's own code, read into memory before it is needed: a page that is first needed while a benchmark keeps a
-//! slow disk busy waits for seconds behind its requests. Mapped pages also stay when the page cache is dropped, and
-//! worker processes share them.
+//! slow disk busy waits for seconds behind its requests. Mapped pages stay in the page cache, shared by all workers.
 
 use std::io;
 
@@ -19,8 +18,7 @@ pub fn read_in() -> io::Result<u64> {
 
 fn advise_all(ranges: &[(usize, usize)], advice: libc::c_int) -> io::Result<()> {
     ranges.iter().try_for_each(|(start, end)| {
-        // SAFETY: neither advice changes memory or mappings; the kernel checks the range, and answers `ENOMEM` if it is
-        // no longer mapped.
+        // SAFETY: neither advice changes memory or mappings; the kernel checks the range (`ENOMEM` if no longer mapped).
         outcome(unsafe { libc::madvise(*start as *mut libc::c_void, end - start, advice) }).map(drop)
     })
 }

@@ -75,8 +75,7 @@ pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// Makes the kernel kill the calling process when its parent ends. Fails if the parent is not `parent`, which has
-/// already ended.
+/// Makes the kernel kill this process when its parent ends. Fails if that is no longer `parent`.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: this `prctl` takes plain integers.
     outcome(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;

@@ -89,8 +89,7 @@ impl CpuClock {
     /// CPU seconds since the thread began; `None` once it has ended.
     pub fn seconds(self) -> Option<f64> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the time is live and writable for the call; a clock of a thread that has ended is an error, not a
-        // fault.
+        // SAFETY: the time is live and writable for the call; the clock of a thread that has ended is an error, no fault.
         let status = unsafe { libc::clock_gettime(self.0, &raw mut time) };
         (status == 0).then_some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
     }

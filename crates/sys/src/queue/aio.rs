@@ -57,8 +57,7 @@ pub(super) struct Aio {
 }
 
 impl Aio {
-    /// A context for `depth` requests on a file that was opened past the page cache. The error is a sentence with the
-    /// reason.
+    /// A context for `depth` requests on a file opened past the page cache. The error is a sentence with the reason.
     pub(super) fn new(depth: u32, file: &File) -> io::Result<Self> {
         if !crate::file::is_direct(file)? {
             let why = "libaio cannot be had: it is asynchronous only past the page cache (direct I/O)";
@@ -156,8 +155,7 @@ impl Aio {
             tv_nsec: time.subsec_nanos().into(),
         });
         let limit = at_most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the context is our own, the answer is as many live, writable events as stated, and the timeout is
-        // null or lives through the call.
+        // SAFETY: the context is ours, there are as many live, writable events as stated, and the timeout lives or is null.
         let completed = outcome(unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -181,8 +179,7 @@ impl Aio {
         Ok(count)
     }
 
-    /// Waits until the kernel has returned everything, without submitting more. Whether nothing is in flight: only then
-    /// may the memory be freed.
+    /// Waits for all requests, without submitting more; whether nothing is in flight, so that the memory may be freed.
     pub(super) fn quiesce(&mut self) -> bool {
         self.pushed.clear();
         while self.submitted > 0 {

@@ -1,5 +1,4 @@
-//! Which requests are in flight and which parts of the arena they have, so that no request is lent memory that another
-//! one, or the caller, is using.
+//! Which requests are in flight, and with which parts of the arena, so that no memory is lent that another is using.
 
 use std::ops::Range;
 

@@ -31,8 +31,7 @@ use ring::Ring;
 /// submitted together: a third of the calls that two at a time take, each of which may wake a hypervisor's device.
 const SUBMITTED_AT: u32 = 2;
 
-/// Requests in flight on one file. A queue belongs to the first thread that pushes or waits. Dropping it waits for
-/// requests in flight.
+/// Requests in flight on one file, for the first thread that pushes or waits. Dropped, it waits for those in flight.
 #[derive(Debug)]
 pub struct Queue {
     engine: Engine,
@@ -92,8 +91,7 @@ impl Queue {
         ring::make(1, false).map(drop)
     }
 
-    /// Whether native asynchronous I/O is available: sets a context up and frees it. The error is a sentence with the
-    /// reason.
+    /// Whether native asynchronous I/O is available, by setting up a context. The error is a sentence with the reason.
     pub fn libaio_available() -> io::Result<()> {
         aio::available()
     }
@@ -127,8 +125,7 @@ impl Queue {
         self.arena_part(whole).unwrap_or_default()
     }
 
-    /// A part of the arena; `None` while a request in flight has any of it (in whole sectors of 512 bytes), and if it
-    /// is not within the arena.
+    /// A part of the arena; `None` beyond it, and while a request in flight has any of it (in sectors of 512 bytes).
     pub fn arena_part(&mut self, part: Range<usize>) -> Option<&mut [u8]> {
         if part.start > part.end || part.end > self.arena.len() || self.in_flight.overlaps(&part) {
             return None;
@@ -212,8 +209,7 @@ impl Queue {
 
     /// Submits what was pushed, waits until at least `least` requests (or all, if fewer are in flight) have completed,
     /// and appends all that have to `done`, for which the caller reserves room. With 0 it submits and does not wait.
-    /// Fails if the kernel accepts no requests (`EAGAIN`: no memory) or the queue belongs to another thread; requests
-    /// then stay in flight.
+    /// Fails, with requests in flight, if the kernel accepts none (`EAGAIN`: no memory) or the queue is another thread's.
     #[inline]
     pub fn wait(&mut self, least: u32, done: &mut Vec<Completion>) -> io::Result<()> {
         let Self { backend, in_flight, file, arena, .. } = self;
@@ -305,8 +301,7 @@ fn wait_for_aio(
         }
     };
     loop {
-        // SAFETY: what was pushed uses parts of the arena, which `Drop` frees only when the context is quiet, and which
-        // nobody else gets until `take_back`.
+        // SAFETY: pushed requests use the arena, which is freed once the context is quiet and lent to nobody until `take_back`.
         unsafe { aio.submit(|token, result| give_back(in_flight, token, result))? };
         let missing = in_flight.count().saturating_sub(remaining);
         // Without room for all of them, one must complete first.

@@ -4,8 +4,7 @@ use std::io;
 
 use crate::memory::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
 
-/// The most requests in flight of one queue: far more than a device takes, and within the 32768 entries of a ring
-/// (`io_uring_setup(2)`).
+/// The most requests in flight of a queue: more than a device takes, below a ring's 32768 entries (`io_uring_setup(2)`).
 pub const MAX_DEPTH: u32 = 4096;
 
 /// The largest arena of blocking calls in base pages: each of many requests in flight has one, and in huge pages 512
@@ -19,8 +18,7 @@ const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
 pub enum Engine {
     /// By an `io_uring`, many in flight.
     IoUring,
-    /// By an `io_uring` that polls the device for completions. Only the first request shows whether the device can be
-    /// polled (`EOPNOTSUPP`).
+    /// By an `io_uring` that polls the device. Only the first request shows whether that is possible (`EOPNOTSUPP`).
     IoUringPolled,
     /// By Linux's native asynchronous I/O, many in flight; only for files opened past the page cache.
     Libaio,

@@ -189,14 +189,12 @@ impl Ring {
         EnterFlags::GETEVENTS | no_iowait
     }
 
-    /// Whether the kernel supports a timeout: not before Linux 5.11, and not if it polls the device (`io_iopoll_check`,
-    /// `io_uring/io_uring.c`).
+    /// Whether the kernel supports a timeout: since Linux 5.11, and not while polling (`io_iopoll_check`, `io_uring.c`).
     pub(super) fn waits_for_a_time(&self) -> bool {
         !self.polled && self.io.params().is_feature_ext_arg()
     }
 
-    /// The same, until one completion is in the ring or the timeout has passed. Without a wait if the kernel supports
-    /// no timeout.
+    /// The same, until one completion is in the ring or the timeout has passed; no wait where there are no timeouts.
     pub(super) fn enter_at_most(&mut self, at_most: Duration) -> io::Result<()> {
         if !self.waits_for_a_time() {
             return self.enter(0);
@@ -212,8 +210,7 @@ impl Ring {
         }
     }
 
-    /// Enters the kernel with the argument of the wait and its size: null, or with [`EnterFlags::EXT_ARG`] one that
-    /// lives through the call.
+    /// Enters the kernel with a wait's argument and its size: null, or with [`EnterFlags::EXT_ARG`] a living one.
     fn enter_with(
         &mut self,
         submit: u32,
@@ -305,8 +302,7 @@ impl Ring {
         self.unsubmitted
     }
 
-    /// Cancels requests if possible and waits for the rest, without submitting more. Whether nothing is in flight: only
-    /// then may the memory be freed.
+    /// Cancels requests if possible and waits for the rest; whether nothing is in flight, so that the memory may be freed.
     pub(super) fn quiesce(&mut self) -> bool {
         if self.owner != Some(this_thread()) {
             // The index is one of the other thread's.
@@ -325,8 +321,7 @@ impl Ring {
             self.reap(|_, _| ());
         }
         if self.registered.buffers {
-            // Closing the ring would release the pages some time later, and until then they count against the limit of
-            // locked memory of the next queue.
+            // Closing the ring alone releases the pages later: meanwhile they would count as memory locked by the next queue.
             let _ = self.io.submitter().unregister_buffers();
         }
         if let Some(number) = self.registered.ring.take() {

@@ -30,8 +30,7 @@ const FLAGS: [Flag; 6] = [
     Flag { word: "cq_size", since: "5.5", set: |ring, entries| ring.setup_cqsize(entries) },
 ];
 
-/// Makes a ring with every flag that the kernel accepts. Any error but `EINVAL` ends the attempts: it is not about
-/// flags.
+/// Makes a ring with every flag that the kernel accepts. Any error but `EINVAL` is not about flags and ends the attempts.
 pub(super) fn step_down<R>(mut attempt: impl FnMut(&[Flag]) -> io::Result<R>) -> io::Result<Made<R>> {
     let mut given_up = 0;
     loop {

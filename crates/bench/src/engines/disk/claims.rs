@@ -2,8 +2,7 @@
 
 /// Counters for each request in flight: one free block in this number shares a counter, and is searched for among all requests.
 const COUNTERS_PER_REQUEST: usize = 16;
-/// 2^64 divided by the golden ratio, whose multiples spread evenly in their upper bits (Knuth, "The Art of Computer
-/// Programming", vol. 3, 6.4).
+/// 2^64 over the golden ratio: its multiples spread evenly in their upper bits (Knuth, "The Art of Computer Programming", 6.4).
 const SPREADING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub(super) struct Claims {

@@ -32,8 +32,7 @@ const FULL_RATE_SECONDS: f64 = 0.5;
 const THREAD_MICROSECONDS: u32 = 100;
 /// Below this, the remaining write budget may end a window: more than any window writes.
 const NEARLY_ALL_WRITTEN_BYTES: u64 = 8 << 30;
-/// What is left is shared out between the next window and later ones: the last sample takes all, others half, a slice of
-/// warm-up little.
+/// Windows that share what is left of the budget: the last sample takes all of it, others half, a slice of warm-up little.
 const WINDOWS_TO_COME: u64 = 2;
 const OF_WARM_UP: u64 = 8;
 /// Fewer times the bytes in flight are too few for a window.

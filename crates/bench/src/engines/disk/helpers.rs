@@ -1,5 +1,4 @@
-//! Threads that each keep one more blocking request in flight. They live as long as the flow, because new threads get new
-//! stacks, whose page faults would look like a lack of memory.
+//! Threads that each keep one more blocking request in flight. They live as long as the flow: new stacks would fault pages.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;

@@ -71,10 +71,6 @@ impl Job {
         areas::disk::footprint::stride(self.block.into())
     }
 
-    fn open_file(&self) -> io::Result<std::fs::File> {
-        self.access.open(Path::new(&self.held.path), self.op.writes())
-    }
-
     fn is_mixed(&self) -> bool {
         self.op.reads() && self.op.writes()
     }
@@ -420,7 +416,8 @@ fn best_queue(job: &Job, plan: &Plan) -> io::Result<Queue> {
     let mut first = None;
     for &arena_bytes in &plan.arenas {
         let options = Options { engine: plan.engine, depth: plan.depth, arena_bytes };
-        let mut queue = Queue::open(job.open_file()?, &options)?;
+        let file = job.access.open(Path::new(&job.held.path), job.op.writes())?;
+        let mut queue = Queue::open(file, &options)?;
         probe(job, &mut queue)?;
         let registered = queue.features().iter().any(|feature| feature == "registered_buffers");
         let can_register = matches!(plan.engine, Engine::IoUring | Engine::IoUringPolled);

@@ -9,8 +9,7 @@ use crate::histogram::Histogram;
 /// Facts of the file and bytes of the process are those of the first thread, missing features those of any thread; numbers
 /// are the sum (rates), the mean, or the busiest thread's.
 ///
-/// Where more threads work than there are CPUs, no thread is busy all the time although the CPUs are: `cpu_busy` is then
-/// that of the CPUs.
+/// With more threads than CPUs no thread is busy all the time although the CPUs are: `cpu_busy` is then that of the CPUs.
 pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskConditions> {
     let values = |of: fn(&DiskConditions) -> Option<f64>| each.iter().filter_map(of).collect::<Vec<f64>>();
     let sum = |of: fn(&DiskConditions) -> Option<f64>| each.iter().map(of).sum::<Option<f64>>();
@@ -22,13 +21,10 @@ pub(crate) fn of_threads(each: &[DiskConditions], cpus: &[u32]) -> Option<DiskCo
     let distinct = cpus.iter().collect::<BTreeSet<_>>().len().max(1);
     let of_cpus = sum(|one| one.cpu_busy).map(|busy| busy / distinct as f64);
     let first = each.first()?;
+    let mut features = first.features.clone();
+    features.retain(|word| each.iter().all(|one| one.features.contains(word)));
     Some(DiskConditions {
-        features: first
-            .features
-            .iter()
-            .filter(|word| each.iter().all(|one| one.features.contains(word)))
-            .cloned()
-            .collect(),
+        features,
         stepped_down: noted_by_any(each),
         depth_achieved: mean(|one| one.depth_achieved),
         full_iops: sum(|one| one.full_iops),
@@ -77,8 +73,7 @@ impl Apart {
     #[inline]
     pub(super) fn note(&mut self, write: bool, seconds: f64) {
         let histogram = if write { &mut self.writes } else { &mut self.reads };
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of nanoseconds fits")]
-        histogram.record((seconds * 1e9) as u64);
+        histogram.record(model::unit::whole_part(seconds * 1e9));
     }
 }
 

@@ -192,7 +192,7 @@ fn every_kind_counts_with(engine: DiskEngine) {
                 assert!(why.starts_with("libaio cannot be had: "), "{why}");
                 continue;
             }
-            Err(trouble) => panic!("{params:?}: {}", trouble.reason()),
+            Err(trouble) => panic!("{params:?}: {trouble}"),
         };
         let tally = run_until_counted(&mut flow);
         assert_eq!(tally.bytes, tally.operations * params.block, "{params:?}");
@@ -433,14 +433,16 @@ fn trouble_is_a_sentence_that_names_the_file() {
     }
     let gone = HeldFile { path: "/proc/self/fd/99999".into(), ..held.held };
     let trouble = layout::ensure(&gone, &mut Reported::default()).unwrap_err();
-    assert!(trouble.reason().starts_with("opening the test file in '") && matches!(trouble, Trouble::Failed(_)));
+    assert!(trouble.to_string().starts_with("opening the test file in '") && matches!(trouble, Trouble::Failed(_)));
 }
 
 #[test]
 fn a_task_without_a_file_or_of_another_area_fails() {
     let mut task = crate::tests::task();
-    assert!(Disks.prepare(&task, &mut Reported::default()).unwrap_err().reason().contains("is not a disk benchmark"));
+    assert!(
+        Disks.prepare(&task, &mut Reported::default()).unwrap_err().to_string().contains("is not a disk benchmark")
+    );
     task.experiment.params = Params::Disk(params(DiskPattern::Random, DiskOp::Read, 4096, 1, DiskEngine::Sync));
     let error = Disks.open(&task, 0).err().unwrap();
-    assert!(error.reason().contains("has no file"));
+    assert!(error.to_string().contains("has no file"));
 }

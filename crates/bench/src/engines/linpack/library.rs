@@ -1,5 +1,4 @@
-//! A problem that a library solves with threads of its own: one thread of the process run calls it, and the others
-//! sleep until it is done, so that the library has their CPUs.
+//! A problem that a library solves with threads of its own: one of ours calls it, the others leave it their CPUs.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -1,5 +1,4 @@
-//! The LINPACK engine: solutions of dense systems and products of matrices, each checked. A problem is set up before
-//! there are threads, and each thread takes its part.
+//! The LINPACK engine: systems solved and matrices multiplied by threads, each taking its part, and every result checked.
 
 use std::sync::{Arc, Mutex};
 

@@ -44,8 +44,7 @@ impl Memory {
         Self { matrices: matrices.iter().map(|region| region.place()).collect(), bytes }
     }
 
-    /// Share of huge pages of the matrix that has the fewest, and the conditions of a problem whose matrices have this many
-    /// bytes, without their padding.
+    /// The least share of huge pages of a matrix, and the conditions of a problem with matrices of these bytes, unpadded.
     pub(super) fn describe(&self, kernel: &str, matrix_bytes: usize) -> (Option<f64>, LinpackConditions) {
         let shares = self.matrices.iter().map(|place| place.huge_share());
         let conditions = LinpackConditions {

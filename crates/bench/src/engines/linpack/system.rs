@@ -146,7 +146,7 @@ mod tests {
             });
             let team = match team(&task, &params) {
                 Ok(team) => team,
-                Err(trouble) => return crate::tests::skip("products by the system's library", trouble.reason()),
+                Err(trouble) => return crate::tests::skip("products by the system's library", &trouble.to_string()),
             };
             team.fill(0).and_then(|()| team.work(0, &mut || {})).unwrap();
             assert!(team.check(0).is_ok_and(|found| found.scaled < 1.0), "{element}");

@@ -236,7 +236,7 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &Lines::of_task(&task)));
         assert!(!Arc::ptr_eq(&first, &Lines::of_task(&Task { launch: 7, ..task.clone() })));
         let refused = open(&task, 0).err();
-        assert!(refused.is_some_and(|trouble| trouble.reason().contains("two CPUs")));
+        assert!(refused.is_some_and(|trouble| trouble.to_string().contains("two CPUs")));
     }
 
     #[test]

@@ -92,7 +92,7 @@ mod tests {
     fn the_first_thread_chases_and_the_others_load() {
         let measure = |thread| open(&loaded(MemoryOp::Read, 100, 2), 3, thread).unwrap().profile().measure;
         assert_eq!((measure(0), measure(1)), (Measure::Loaded, Measure::Rate(Unit::BytePerSecond)));
-        let refused = |params: &MemoryParams| open(params, 3, 1).err().map(|trouble| trouble.reason().to_owned());
+        let refused = |params: &MemoryParams| open(params, 3, 1).err().map(|trouble| trouble.to_string());
         assert!(refused(&loaded(MemoryOp::Read, 0, 1)).unwrap().contains("second thread"));
         assert!(refused(&loaded(MemoryOp::Update, 0, 2)).unwrap().contains("update cannot be the load"));
         let small = MemoryParams { working_set: 4096, ..loaded(MemoryOp::Read, 0, 2) };

@@ -95,7 +95,7 @@ mod tests {
         match open("0-0") {
             Ok(()) => {}
             // A kernel without nodes, or a container that forbids the call.
-            Err(trouble) => assert!(trouble.reason().contains("set_mempolicy"), "{trouble:?}"),
+            Err(trouble) => assert!(trouble.to_string().contains("set_mempolicy"), "{trouble:?}"),
         }
         assert!(matches!(open("0-1023"), Err(Trouble::Unavailable(_))));
         assert!(matches!(open("zero"), Err(Trouble::Failed(_))));

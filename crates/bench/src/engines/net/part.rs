@@ -1,5 +1,4 @@
-//! What a client's thread does in one process run. Each mode is a type of its own: a file, and a line in the tables of
-//! `flow.rs` and of the server's work (`server.rs`).
+//! What a client's thread does in one process run. Each mode is a type with a file and a line in `flow.rs` and `server.rs`.
 
 use model::document::NetConditions;
 use sys::clock::Timer;

@@ -101,16 +101,12 @@ pub(super) fn meet(
 }
 
 /// Why a thread cannot continue: its connection failed, or the reason in words. [`Session::explain`] makes a sentence of it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    Connection(io::Error),
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    #[error("{0}")]
     Reason(String),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Connection(error)
-    }
 }
 
 impl From<String> for Failure {
@@ -186,11 +182,8 @@ impl Session {
             control.failure = answer.as_ref().err().cloned();
             answer
         };
-        self.counts
-            .round(threads, add, ask)?
-            .get(thread)
-            .cloned()
-            .ok_or_else(|| "the server counted for fewer threads".to_owned())
+        let counted = self.counts.round(threads, add, ask)?.get(thread).cloned();
+        counted.ok_or_else(|| "the server counted for fewer threads".to_owned())
     }
 
     pub(super) fn leave(&self) {

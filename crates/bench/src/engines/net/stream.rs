@@ -165,7 +165,6 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// `zero_copy`: the kernel is to spare the copy.
     pub(super) fn new(stream: TcpStream, content: &Content, zero_copy: bool, silence: Duration) -> io::Result<Self> {
         stream.set_write_timeout(Some(silence))?;
         let outbox = Outbox::new(content, zero_copy.then_some((&stream, silence)))?;

@@ -485,7 +485,7 @@ fn strangers_are_refused_and_disturb_nobody() {
         assert!(babbling.read(&mut [0]).is_ok_and(|count| count == 0) || babbling.take_error().is_ok());
         let wrong = task(&params, Role::Measure, Token::new().as_str());
         let refusal = ENGINE.prepare(&addressed(wrong, address), &mut unheard());
-        assert!(refusal.unwrap_err().reason().contains("the server"));
+        assert!(refusal.unwrap_err().to_string().contains("the server"));
         assert!(in_threads(&ours, |_, flow| busy_window(flow, 20).operations)[0] > 0);
     });
 }
@@ -495,7 +495,7 @@ fn a_server_that_is_not_there_is_an_error() {
     let prepare = |address: &str| {
         let task = task(&params(MESSAGE, 14, 1), Role::Measure, Token::new().as_str());
         let trouble = ENGINE.prepare(&addressed(task, address.into()), &mut unheard());
-        trouble.unwrap_err().reason().to_owned()
+        trouble.unwrap_err().to_string()
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -58,8 +58,7 @@ fn send(outbox: &mut Outbox, stream: &TcpStream, blocks: u64) -> io::Result<()> 
     stream.set_nodelay(false)
 }
 
-/// Receives the blocks of an exchange. On a slow path the first byte takes long: the wait continues while the peer
-/// acknowledges bytes.
+/// Receives the blocks of an exchange. The wait for a slow path's first byte continues while the peer acknowledges bytes.
 fn receive(inbox: &mut Inbox, stream: &TcpStream, exchange: Exchange, block_bytes: u64) -> io::Result<()> {
     let odd = || invalid("an invalid exchange was announced");
     let mut left = exchange.blocks.checked_mul(block_bytes).ok_or_else(odd)?;

@@ -2,8 +2,7 @@
 //! Inner-Outer Preconditioned GMRES Algorithm", SIAM J. Sci. Comput. 1993), preconditioned by the factors, as in HPL-MxP.
 //!
 //! Classical refinement multiplies the error by the condition number times the factors' roundoff, which is no longer small
-//! for HPL's matrices of some ten thousands. This file has the work of one thread between the rounds; all threads do what
-//! reads whole matrices.
+//! for HPL's matrices of some ten thousands. One thread's work between the rounds is here; all read whole matrices.
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
@@ -21,8 +20,7 @@ const ACCURACY: f64 = 2.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// Solve by the factors for the right-hand side in the column behind them, and multiply the matrix by that into
-    /// this vector of the basis.
+    /// Solve by the factors for the column behind them, and multiply the matrix by that into this vector of the basis.
     Apply(usize),
     /// The residual of the solution, into the first vector of the basis.
     Residual,
@@ -158,8 +156,7 @@ impl Gmres {
         ACCURACY * f64::ROUNDOFF * (self.matrix_norm * solution_norm + self.rhs_norm)
     }
 
-    /// Ends if the residual, the first vector of the basis, is small enough or cannot become so; otherwise begins a
-    /// basis with it.
+    /// Ends if the residual, the first vector of the basis, is small or cannot become so; else begins a basis with it.
     unsafe fn judge(&mut self) -> Ask {
         // SAFETY: the others wait.
         let (solution, residual) = unsafe { (self.room.vector(0), self.room.vector(1)) };
@@ -191,8 +188,7 @@ impl Gmres {
     /// Adds one more vector to the basis, and ends the basis if the residual is small enough, by the small system.
     unsafe fn extend(&mut self, index: usize) -> Ask {
         self.uses += 1;
-        // SAFETY: the others wait, here and below; the vectors are different ones, and the small system's factor has
-        // this number of columns.
+        // SAFETY: the others wait, here and below; the vectors differ, and the small system's factor has these columns.
         let (applied, found, column, small) = unsafe {
             (
                 self.room.vector(Room::applied(index)),
@@ -233,8 +229,7 @@ impl Gmres {
         Ask::Residual
     }
 
-    /// Makes one more column of the small system triangular: by the rotations so far, and one that turns `below` to
-    /// zero.
+    /// Makes one more column of the small system triangular: by all rotations so far and one that zeroes `below`.
     fn rotate(&mut self, index: usize, column: &mut [f64], below: f64) {
         for (place, (cosine, sine)) in self.rotations.iter().enumerate().take(index) {
             let (above, here) = (column[place], column[place + 1]);

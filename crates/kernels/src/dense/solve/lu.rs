@@ -99,8 +99,7 @@ impl<T: Number> Problem<T> {
         self.layout(threads).len
     }
 
-    /// Floating-point operations of factorisation and solution, as LINPACK and HPL count them: 2/3 n^3 + 3/2 n^2 (HPL,
-    /// `testing/ptest/HPL_pdtest.c`).
+    /// Floating-point operations as LINPACK and HPL (`testing/ptest/HPL_pdtest.c`) count them: 2/3 n^3 + 3/2 n^2.
     pub fn operations(&self) -> f64 {
         let n = self.n as f64;
         n * n * (2.0 / 3.0 * n + 1.5)
@@ -261,16 +260,14 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         firsts.flat_map(move |first| first..end.min(first + width))
     }
 
-    /// Writes zeros into a thread's part of the workspace. Safety: the buffers are lent, and nobody else uses this
-    /// part.
+    /// Writes zeros into a thread's part of the workspace. Safety: the buffers are lent, and nobody else uses it.
     pub(super) unsafe fn clear_workspace(&self, thread: usize) {
         let own = own(self.layout.len, thread, self.crew.threads());
         // SAFETY: the caller's promise.
         unsafe { self.work().column_mut(0, own) }.fill(T::ZERO);
     }
 
-    /// Factors the matrix and solves the system. `look` is called between pieces of work, of at most some milliseconds
-    /// for orders below about 50 000.
+    /// Factors and solves. `look` is called between pieces of work, of at most some milliseconds for orders up to some 50 000.
     pub fn factor_and_solve(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         self.together(thread, Phase::Work, || {
             // SAFETY: all threads of the crew are here, each under a number of its own.
@@ -310,8 +307,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.crew.together(thread, phase, before, work)
     }
 
-    /// Updates the pointers to the buffers; abandons the crew if they have become too short. Safety: one thread calls
-    /// it while no other uses the buffers.
+    /// Updates the pointers to the buffers; abandons the crew if one is too short. Safety: no thread uses them meanwhile.
     pub(super) unsafe fn lend(&self) {
         // SAFETY: the caller's promise.
         let is_lent = unsafe { self.matrix.lend() && self.workspace.lend() };
@@ -430,8 +426,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
                 let Some(columns) = self.jobs.take(number, next.end..n + 1, share) else { break };
                 self.places.have(thread, &columns);
                 self.crew.wait_until(|| self.places.are_through(number, &columns))?;
-                // SAFETY: each column is taken once, and nobody has it from the step before; the panel is factored and
-                // only read.
+                // SAFETY: each column is taken once, and nobody still has it; the factored panel is only read.
                 unsafe { step.reduce(columns, bench, look) };
                 look();
             }

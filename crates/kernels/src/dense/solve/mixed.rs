@@ -105,8 +105,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         &mut self.workspace.get_mut()[..n]
     }
 
-    /// Writes the system in fp64, and zeros into everything else: panels in turn, as any thread will work on any
-    /// column.
+    /// Writes the system in fp64, and zeros elsewhere: panels in turn, as any thread will work on any column.
     pub fn fill(&self, thread: usize) -> Result<(), Abandoned> {
         let n = self.problem().n;
         self.together(thread, Phase::Fill, || {
@@ -210,8 +209,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         }
     }
 
-    /// Refines the solution behind the factors. Safety: all threads of the crew call it together, each under its own
-    /// number.
+    /// Refines the solution behind the factors. Safety: all threads of the crew call it together, each by its number.
     unsafe fn refine(&self, thread: usize, look: &mut dyn FnMut()) -> Result<(), Abandoned> {
         let n = self.problem().n;
         // SAFETY: nobody uses the buffers before the next step is published.

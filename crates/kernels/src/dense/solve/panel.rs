@@ -29,8 +29,7 @@ pub(super) struct Panel<'a, T: 'static> {
 }
 
 impl<T: Number> Panel<'_, T> {
-    /// Factors the panel. Safety: nobody else uses these columns from their triangle down, the pivots, the inverses, or
-    /// what is on the bench.
+    /// Factors the panel. Safety: nobody else uses these columns from the triangle down, pivots, inverses, or the bench.
     pub(super) unsafe fn factor(&mut self) {
         // SAFETY: the caller's promise.
         unsafe { self.part(self.columns.clone()) };
@@ -159,8 +158,7 @@ impl<T: Number> Panel<'_, T> {
         Some(T::ONE / *pivot)
     }
 
-    /// Inverts a diagonal block of the unit lower triangle: the inverse less one, negated and padded to the tile's
-    /// rows.
+    /// The inverse of a diagonal block of the unit lower triangle, less one, negated and padded to the tile's rows.
     unsafe fn invert(&mut self, block: Range<usize>) {
         let height = self.tile.rows();
         let first = self.inverses.wrapping_add((block.start - self.columns.start) * height);

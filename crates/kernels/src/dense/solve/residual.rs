@@ -25,8 +25,7 @@ impl Checked {
     }
 }
 
-/// Checks a solution of the system of its order and this seed, on this thread. The right-hand side is the column behind
-/// the matrix.
+/// Checks, on this thread, a solution of this seed's system of its order. The right-hand side is behind the matrix.
 pub fn check<T: Number>(seed: u64, solution: &[T]) -> Checked {
     let norms = Norms::default();
     norms.add_rows(Uniform::new(seed, solution.len()), Diagonal::Drawn, solution, 0..solution.len());
@@ -41,8 +40,7 @@ pub(crate) const fn larger(one: f64, other: f64) -> f64 {
 /// Rows that are summed at a time: their sums stay in the first-level cache.
 const PART: usize = 256;
 
-/// Maximum norms to which threads add rows in any order, as the bits of non-negative numbers, whose order is that of
-/// the numbers, with NaN above all.
+/// Maximum norms to which threads add rows in any order, as bits of non-negative numbers, ordered like them, NaN on top.
 #[derive(Debug, Default)]
 pub(super) struct Norms {
     residual: AtomicU64,

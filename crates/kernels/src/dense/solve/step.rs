@@ -39,8 +39,7 @@ pub(super) struct Bench<T> {
 }
 
 impl<T: Number> Step<T> {
-    /// Updates columns with the panel. `look` is called now and then. Safety: the panel is factored and nobody writes
-    /// to it; nobody else uses these columns or the bench.
+    /// Updates columns with the panel; `look` is called now and then. Safety: nobody else uses them, the panel or the bench.
     pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
         // SAFETY: the caller's promise, here and in what follows.
         unsafe {
@@ -155,8 +154,7 @@ impl<T: Number> Step<T> {
             };
             let target = packed.wrapping_add(start * width);
             let inverse = Left { first: inverses.wrapping_add(start * height), stripe: 0, step: height, edge: None };
-            // SAFETY: the panel is factored and nobody writes to it; nobody else uses the columns or the strip, whose
-            // rows above this block are packed.
+            // SAFETY: the factored panel is only read; nobody else uses the columns or the strip, whose rows above are packed.
             unsafe {
                 if start > 0 {
                     let left = self.in_place(block.clone(), first..block.start, bench);

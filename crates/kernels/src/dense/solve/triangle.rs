@@ -1,6 +1,5 @@
 //! The triangular systems of one right-hand side, and a matrix times a vector, by all threads. Each reads its matrix
-//! once and is bound by memory. Triangles go by blocks of columns: one thread solves the diagonal block, and all update
-//! their own share of the other rows.
+//! once and is bound by memory. For each block of columns one thread solves the diagonal block; all update the other rows.
 
 use core::ops::Range;
 
@@ -24,8 +23,7 @@ pub(super) struct Triangles<T: 'static> {
 
 impl<T: Number> Triangles<T> {
     /// Replaces the right-hand side by the solution of the upper one, by blocks of `block` columns. Safety: all threads
-    /// of the crew call this together, each under its own number; nobody else writes to the matrix or uses the
-    /// right-hand side.
+    /// of the crew call this together, each by its number; nobody else writes to the matrix or uses the right-hand side.
     pub(super) unsafe fn solve_upper(
         &self,
         thread: usize,

@@ -32,8 +32,7 @@ impl Permutation {
                 number = number.wrapping_mul(factor).wrapping_add(summand) & self.mask;
                 number ^= number >> self.shift;
             }
-            // Walking on from too large a number ends, because the position itself is on the same cycle; and it ends at another
-            // number for each position.
+            // Walking on from too large a number ends at a number of its own, because the position itself is on the same cycle.
             if number < self.count || self.count == 0 {
                 return number;
             }

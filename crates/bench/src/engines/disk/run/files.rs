@@ -1,5 +1,4 @@
-//! The test files of disk benchmarks. They have no names (`O_TMPFILE`) and exist as long as the runner holds them. Workers
-//! open them through /proc and lay them out.
+//! The test files of disk benchmarks: nameless (`O_TMPFILE`), held by the runner, opened through /proc and laid out by workers.
 
 use std::ffi::OsString;
 use std::fs::File;

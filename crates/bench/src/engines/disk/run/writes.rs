@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::experiment::DiskParams;
 use model::io::DiskEngine;
 use model::sample::MetricName;
+use model::unit::whole_part;
 use model::wire::TestFile;
 
 use crate::engines::resources::{NextRun, WriteForecast};
@@ -37,12 +38,7 @@ pub(super) fn forecast(next: NextRun<'_>, params: &DiskParams, missing_bytes: u6
 fn next_run_bytes(next: NextRun<'_>, params: &DiskParams) -> Option<u64> {
     if let Some(requests) = next.planned.exact_work {
         let bytes = f64::from(next.samples_next) * requests * params.block as f64 * write_share(params);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "bytes of a plan, which saturate"
-        )]
-        return Some(bytes as u64);
+        return Some(whole_part(bytes));
     }
     next.runs.last().and_then(|launch| launch.seen.disk.as_ref()?.written_bytes)
 }
@@ -57,9 +53,7 @@ fn written(next: NextRun<'_>, params: &DiskParams) -> u64 {
     let rest = next.samples.iter().filter(|sample| params.op.writes() && !counted.contains(&sample.launch()));
     let moved = rest.flat_map(|sample| &sample.metrics).filter(|metric| metric.name == MetricName::Throughput);
     let moved: f64 = moved.filter_map(|metric| metric.sample.work).sum();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
-    let of_samples = (moved * write_share(params)) as u64;
-    bytes + of_samples
+    bytes + whole_part(moved * write_share(params))
 }
 
 fn write_share(params: &DiskParams) -> f64 {

@@ -237,5 +237,5 @@ fn a_drive_is_prepared_by_writing_the_whole_file_over_once_more_and_only_where_a
     assert_eq!(whole(), Ok(()));
     let gone = HeldFile { path: "/no/such/file".into(), ..held.held.clone() };
     let trouble = layout::write_over(&gone, &mut Reported::default()).unwrap_err();
-    assert!(trouble.reason().contains("once more"), "{trouble:?}");
+    assert!(trouble.to_string().contains("once more"), "{trouble:?}");
 }

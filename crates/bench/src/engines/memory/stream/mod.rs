@@ -254,8 +254,7 @@ impl StreamTrial {
         }
     }
 
-    /// Some granules hold the right data. They are then overwritten, so that the next check finds out whether they were
-    /// accessed.
+    /// Some granules hold the right data. They are then overwritten, so that the next check shows whether they were accessed.
     fn check_words(&mut self) -> Result<(), String> {
         for before in self.chosen() {
             let granule = self.granules.at(before);

@@ -126,7 +126,7 @@ fn what_is_read_is_summed_up_where_the_words_are_right_again() {
 
 #[test]
 fn a_working_set_below_a_block_is_refused_with_the_least() {
-    let refused = |op| StreamTrial::open(&params(op, 1000), 3, 0).err().map(|trouble| trouble.reason().to_owned());
+    let refused = |op| StreamTrial::open(&params(op, 1000), 3, 0).err().map(|trouble| trouble.to_string());
     let reason = refused(MemoryOp::Triad).unwrap();
     assert!(reason.contains("below 1536B"), "{reason}");
     assert_eq!(refused(MemoryOp::Read), None);

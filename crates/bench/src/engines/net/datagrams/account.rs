@@ -42,8 +42,7 @@ impl Account {
         }
     }
 
-    /// Notes a datagram that arrived at this time, in nanoseconds of the receiver's clock, where that is known. Returns whether
-    /// it is new.
+    /// Notes a datagram that arrived at this time in nanoseconds of the receiver's clock, if known; whether it is new.
     #[inline]
     pub(super) fn take(&mut self, header: Header, came_at: Option<u64>) -> bool {
         let Header { sequence, window, .. } = header;

@@ -72,9 +72,8 @@ impl Sending {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and below some days")]
 pub(super) fn nanoseconds(timer: &Timer, from: u64, to: u64) -> u64 {
-    (timer.seconds(from.min(to), to) * 1e9) as u64
+    model::unit::whole_part(timer.seconds(from.min(to), to) * 1e9)
 }
 
 pub(super) fn wait(due: Due) {

@@ -106,9 +106,7 @@ impl Work {
         let share = windows.bytes() / senders.max(1) as f64;
         (self.number, self.sent, self.quota) = (windows.number(), 0, None);
         if windows.is_endless() {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a task")]
-            let bytes = share as u64;
-            self.quota = Some(bytes.div_ceil(sending.form.bytes() as u64));
+            self.quota = Some(model::unit::whole_part(share).div_ceil(sending.form.bytes() as u64));
         } else {
             self.rate = share;
         }

@@ -26,8 +26,7 @@ impl Inbox {
         Self { content, place: Position::default(), buffer }
     }
 
-    /// Receives up to a block. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was within 4 % of this, on a
-    /// spread of 15 %.
+    /// Receives up to a block. Waiting for more (`MSG_WAITALL`, `SO_RCVLOWAT` of half a block) was within 4 % of this.
     #[inline]
     pub(crate) fn receive(&mut self, mut stream: &TcpStream) -> io::Result<usize> {
         loop {
@@ -61,7 +60,6 @@ impl Inbox {
     }
 }
 
-/// The error of wrong data.
 pub(crate) fn invalid(wrong: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, wrong.into())
 }

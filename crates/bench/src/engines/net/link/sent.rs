@@ -1,7 +1,6 @@
 //! What TCP did for the senders of a process run: between two looks at a connection, over windows, and over threads.
 
 use std::net::TcpStream;
-
 use std::ops::Add;
 
 use model::document::TcpConditions;

@@ -1,5 +1,4 @@
-//! Waiting without sleep: a socket that does not block is asked again and again. That removes the kernel's wake-up of a
-//! thread from the time, and takes a CPU at each end.
+//! Waiting without sleep: a socket is asked again and again. No wake-up costs time, but a CPU is busy at each end.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

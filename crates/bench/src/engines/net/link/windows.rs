@@ -1,6 +1,5 @@
 //! The windows of a process run at the server, and what its threads count in each. The threads always work; a window only
-//! selects what counts. The thread of the control connection opens windows and reads the counts, each other thread writes
-//! its own.
+//! selects what counts. The control connection's thread opens windows and reads the counts; every other thread writes its own.
 
 use std::io;
 use std::net::TcpStream;
@@ -69,17 +68,8 @@ pub(crate) struct Windows {
 impl Windows {
     pub(crate) fn new(threads: usize, timer: Timer) -> Self {
         let slots = (0..threads).map(|_| Slot::default()).collect();
-        Self {
-            timer,
-            number: AtomicU32::new(0),
-            begin: AtomicU64::new(0),
-            end: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-            heard: AtomicU64::new(timer.now()),
-            slots,
-            before: Mutex::default(),
-        }
+        let (number, begin, end, bytes, over, before) = Default::default();
+        Self { timer, number, begin, end, bytes, over, heard: AtomicU64::new(timer.now()), slots, before }
     }
 
     pub(crate) fn timer(&self) -> &Timer {

@@ -122,7 +122,7 @@ fn what_the_server_finds_wrong_is_the_reason_of_every_thread_of_the_client() {
         assert!(said.contains("the server"), "{said}");
         assert!(asks || said.contains("the received data differ from the sent data"), "{said}");
         let theirs = theirs.unwrap_err();
-        assert!(theirs.reason().contains("the received data differ from the sent data"), "{theirs:?}");
+        assert!(theirs.to_string().contains("the received data differ from the sent data"), "{theirs:?}");
     }
 }
 
