@@ -78,8 +78,7 @@ impl Work {
         let start = member.start_in(START_DELAY_SECONDS)?;
         let (bound, _) = self.pacer.sample(self.bound.as_mut(), start).map_err(failed)?;
         let start = member.start_in(START_DELAY_SECONDS)?;
-        let (begin, end, cpu_seconds) =
-            self.timed(timer, start, member.context.task.cpus.len()).map_err(failed)?;
+        let (begin, end, cpu_seconds) = self.timed(timer, start, member.context.task.cpus.len()).map_err(failed)?;
         let clock_hz = clock(&self.looks);
         let checked = timer.now();
         let residuals = self.job.verify().map_err(failed)?;

@@ -44,6 +44,9 @@ pub struct Crew {
 #[error("a thread of the crew has stopped, so that the other threads cannot continue; start with a new problem")]
 pub struct Abandoned;
 
+/// What a thread brings from work that the whole crew does.
+pub(super) type Done<R> = Result<R, Abandoned>;
+
 impl Crew {
     /// A crew of 1 to [`MOST_THREADS`] threads (clamped), which calls `pause` about every ten microseconds of waiting.
     pub fn new(threads: usize, pause: fn()) -> Self {
@@ -81,8 +84,8 @@ impl Crew {
         thread: usize,
         phase: Phase,
         before: impl FnOnce(),
-        work: impl FnOnce() -> Result<R, Abandoned>,
-    ) -> Result<R, Abandoned> {
+        work: impl FnOnce() -> Done<R>,
+    ) -> Done<R> {
         let leave = self.enter(thread, phase)?;
         self.meet_and(before)?;
         let result = work()?;

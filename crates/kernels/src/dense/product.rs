@@ -8,7 +8,7 @@ use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::dense::blocking::Blocking;
-use crate::dense::crew::{Abandoned, Crew, Phase};
+use crate::dense::crew::{Abandoned, Crew, Done, Phase};
 use crate::dense::gemm::{Left, Update};
 use crate::dense::grid::{Grid, Store};
 use crate::dense::number::Number;
@@ -225,12 +225,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
     }
 
     /// Runs a phase on all threads, with the buffers lent.
-    fn together<R>(
-        &self,
-        thread: usize,
-        phase: Phase,
-        work: impl FnOnce() -> Result<R, Abandoned>,
-    ) -> Result<R, Abandoned> {
+    fn together<R>(&self, thread: usize, phase: Phase, work: impl FnOnce() -> Done<R>) -> Done<R> {
         let before = || {
             // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
             let are_lent = self.operands.iter().chain([&self.workspace]).all(|store| unsafe { store.lend() });

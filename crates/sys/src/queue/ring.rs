@@ -321,7 +321,7 @@ impl Ring {
             self.reap(|_, _| ());
         }
         if self.registered.buffers {
-            // Closing the ring alone releases the pages later: meanwhile they would count as memory locked by the next queue.
+            // Closing the ring alone releases the pages later; meanwhile they count against the next queue's locked memory.
             let _ = self.io.submitter().unregister_buffers();
         }
         if let Some(number) = self.registered.ring.take() {

@@ -8,7 +8,7 @@ use core::ops::{DerefMut, Range};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dense::blocking::Blocking;
-use crate::dense::crew::{Abandoned, Crew, Phase};
+use crate::dense::crew::{Abandoned, Crew, Done, Phase};
 use crate::dense::grid::{Grid, Store};
 use crate::dense::number::Number;
 use crate::dense::pack;
@@ -289,12 +289,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     }
 
     /// Runs a phase on all threads, with the buffers lent.
-    fn together<R>(
-        &self,
-        thread: usize,
-        phase: Phase,
-        work: impl FnOnce() -> Result<R, Abandoned>,
-    ) -> Result<R, Abandoned> {
+    fn together<R>(&self, thread: usize, phase: Phase, work: impl FnOnce() -> Done<R>) -> Done<R> {
         let before = || {
             // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
             unsafe { self.lend() };

@@ -7,7 +7,7 @@
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::dense::crew::{Abandoned, Crew, Phase};
+use crate::dense::crew::{Abandoned, Crew, Done, Phase};
 use crate::dense::grid::{Grid, Store};
 use crate::dense::random::{Diagonal, Uniform, fill_diagonal};
 use crate::dense::solve::gmres::{Ask, Gmres, Refined, Room, root, rounded};
@@ -157,12 +157,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         })
     }
 
-    fn together<R>(
-        &self,
-        thread: usize,
-        phase: Phase,
-        work: impl FnOnce() -> Result<R, Abandoned>,
-    ) -> Result<R, Abandoned> {
+    fn together<R>(&self, thread: usize, phase: Phase, work: impl FnOnce() -> Done<R>) -> Done<R> {
         let before = || {
             // SAFETY: called by one thread while all others wait, so none has a reference into the buffers.
             let is_lent = unsafe {
