@@ -55,6 +55,7 @@ fn documents() -> Vec<(&'static str, ClusterDocument)> {
     vec![
         ("healthy", fixture::healthy()),
         ("troubled", fixture::troubled()),
+        ("narrow", fixture::narrow()),
         ("thousand", fixture::thousand()),
         ("unbegun", fixture::unbegun()),
         ("nothing", fixture::nothing()),
@@ -273,7 +274,43 @@ fn who_is_slow_follows_the_document() {
     document.drain.clear();
     document.nodes.iter_mut().for_each(|node| (node.state, node.standing) = (NodeState::Done, Standing::Healthy));
     let text = terminal::render(&document, &WIDE);
-    assert!(text.contains("They are equal") && !text.contains("Slow nodes"), "{text}");
+    assert!(text.contains("No node is slow in CPU") && !text.contains("Slow nodes"), "{text}");
+}
+
+/// A text on one line.
+fn flat(text: &str) -> String {
+    text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
+    let document = fixture::narrow();
+    let named = "2 nodes are slow: node-00007 (network: 41.0 % of the other nodes' paths) and node-00012 (memory: 81.1 % of \
+                 the median). No other node is slow in CPU, LINPACK, memory, disk or network.";
+    let differ = "All 16 nodes were measured; they differ in memory channels (node-00012).";
+    let page = parse(&html::render(&document).unwrap()).unwrap().text();
+    for text in [flat(&terminal::render(&document, &WIDE)), flat(&page)] {
+        assert!(text.contains(named) && text.contains(differ) && !text.contains("equal"), "{text}");
+    }
+    let csv: String = csv::lines(&document).collect();
+    assert!(csv.contains("\nnode-00007,done,slow,0,net,net/inbound/tcp-stream/128KiB/t4,throughput,"), "{csv}");
+    let junit: String = junit::pieces(&document).collect();
+    assert!(junit.contains("node-00007 is slow in two passes in net"), "{junit}");
+    assert_eq!(drain(&document), "node-00007\nnode-00012\n");
+}
+
+#[test]
+fn nodes_whose_network_was_not_measured_are_not_called_equal() {
+    let mut document = fixture::healthy();
+    let text = flat(&terminal::render(&document, &WIDE));
+    assert!(text.contains("their hardware and settings are equal. No node is slow in CPU, LINPACK, memory or disk."), "{text}");
+    assert!(!text.contains("was not measured"), "{text}");
+    for matrix in &mut document.pairs {
+        matrix.pairs.retain(|pair| pair.from != "n2" && pair.to != "n2");
+    }
+    assert!(flat(&terminal::render(&document, &WIDE)).contains("or disk. The network of n2 was not measured."));
+    document.pairs.clear();
+    assert!(flat(&terminal::render(&document, &WIDE)).contains("The network between the nodes was not measured"));
 }
 
 /// Elements that draw something.

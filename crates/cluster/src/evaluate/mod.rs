@@ -23,7 +23,7 @@ pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
     let nodes = nodes(folder, &plan, &mut catalogue)?;
     // The plan may contain the text of a suite's file.
     let suite = suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name);
-    Ok(fleet::evaluate(&plan, suite, assay, nodes, &catalogue, areas::RULES))
+    Ok(fleet::evaluate(&plan, suite, assay, nodes, catalogue, areas::RULES))
 }
 
 pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>> {

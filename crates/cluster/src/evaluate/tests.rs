@@ -297,6 +297,52 @@ fn pairs_become_matrices_with_their_holes() {
     assert!(document.distributions.iter().all(|one| one.experiment != matrix.experiment), "no value of a node");
 }
 
+/// Sixteen nodes with a path between any two, `share` of the usual rate.
+fn connected(share: impl Fn(usize, usize) -> f64) -> Built {
+    let built = Built::measured(16, &[(11, slow_in(Area::Memory))]);
+    for (from, to) in (0..16).flat_map(|from| (0..16).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        built.pair(from, to, Some(11.6e9 * share(from, to) * (1.0 + 0.001 * ((from * 5 + to * 3) % 7) as f64)));
+    }
+    built
+}
+
+#[test]
+fn a_node_to_which_every_path_has_41_percent_is_slow_in_the_network() {
+    let built = connected(|_, to| if to == 6 { 0.41 } else { 1.0 });
+    for index in [0, 1, 11] {
+        let node = if index == 11 { slow_in(Area::Memory) } else { Node::default() };
+        built.area(index, &node, Area::Memory, 2);
+    }
+    let document = evaluate(&built.folder).unwrap();
+    assert_eq!(document.drain, ["n6", "n11"], "{:?}", document.slow);
+    let n6 = &document.slow[0];
+    assert_eq!((n6.standing, n6.areas.as_slice()), (Standing::Slow, &["net".to_owned()][..]));
+    let worst = &n6.deviations[0];
+    assert_eq!(worst.experiment, "net/inbound/tcp-stream/peer/t1");
+    assert!(worst.of_median.len() == 2 && worst.of_median.iter().all(|share| (share - 0.41).abs() < 0.01), "{worst:?}");
+    assert!(document.nodes.iter().all(|node| node.standing != Standing::Suspect));
+    let outbound = document.distributions.iter().find(|one| one.experiment == "net/outbound/tcp-stream/peer/t1").unwrap();
+    assert!(outbound.n == 16 && outbound.values.iter().all(|value| value.values[0] > outbound.limit.unwrap()));
+}
+
+#[test]
+fn one_slow_path_accuses_neither_end() {
+    let built = connected(|from, to| if (from, to) == (2, 6) { 0.1 } else { 1.0 });
+    let document = evaluate(&built.folder).unwrap();
+    assert!(document.slow.iter().all(|slow| slow.node == "n11"), "{:?}", document.slow);
+}
+
+#[test]
+fn a_slow_node_among_four_is_told_from_the_far_ends_of_its_paths() {
+    let built = Built::measured(4, &[]);
+    for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        built.pair(from, to, Some(if from == 3 || to == 3 { 3e9 } else { 11e9 }));
+    }
+    let document = evaluate(&built.folder).unwrap();
+    let found: Vec<_> = document.slow.iter().map(|slow| (slow.node.as_str(), slow.standing)).collect();
+    assert_eq!(found, [("n3", Standing::Slow)], "{:?}", document.slow);
+}
+
 #[test]
 fn hpl_stands_against_the_sum_of_peaks() {
     let built = Built::measured(4, &[]);

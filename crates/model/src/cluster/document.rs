@@ -22,7 +22,7 @@ pub struct ClusterDocument {
     pub plan: ClusterInfo,
     /// Every node of the plan, in its order.
     pub nodes: Vec<FleetNode>,
-    /// Nodes of equal hardware, largest group first.
+    /// Nodes of the same hardware, largest group first.
     pub groups: Vec<Group>,
     /// Each value over the nodes of each group, in the suite's order.
     pub distributions: Vec<Distribution>,
@@ -80,7 +80,7 @@ crate::words::words! {
         Failed => "failed",
     }
 
-    /// What is thought of a node among its equals.
+    /// The judgement of a node among nodes of the same hardware.
     Standing, "standing", {
         /// Nothing stands out.
         Healthy => "healthy",
@@ -88,7 +88,7 @@ crate::words::words! {
         Slow => "slow",
         /// Slow in the one pass that there is.
         Suspect => "suspect",
-        /// Too few equals, or too few results, to say.
+        /// Too few nodes of its hardware, or too few results.
         Unknown => "unknown",
     }
 }
@@ -102,7 +102,7 @@ pub struct FleetNode {
     pub state: NodeState,
     /// Why it is not done, in a sentence.
     pub why: Option<String>,
-    /// The group of equal hardware it belongs to; `None` while nothing is known of it.
+    /// Its group of the same hardware; `None` while nothing is known of it.
     pub group: Option<u32>,
     /// What is thought of it.
     pub standing: Standing,
@@ -110,7 +110,7 @@ pub struct FleetNode {
     pub runs: Vec<String>,
 }
 
-/// Nodes of equal hardware.
+/// Nodes of the same hardware.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its number, from 0.
@@ -163,10 +163,23 @@ pub struct Distribution {
     pub most: f64,
     /// A value worse than this stands out; `None` where there are too few nodes to say.
     pub limit: Option<f64>,
-    /// Why no limit can be given, or why it should be read with care (a wide spread between equals).
+    /// Why no limit can be given, or why it should be read with care (the nodes differ widely).
     pub remark: Option<String>,
     /// Every node's value, worst first.
     pub values: Vec<NodeValue>,
+}
+
+impl Distribution {
+    /// Whether it is over the paths of each node in the network between them.
+    pub fn is_of_paths(&self) -> bool {
+        is_of_paths(&self.experiment)
+    }
+}
+
+/// Whether an id is that of values over a node's paths: `net/inbound/…` and `net/outbound/…` where pairs were measured alone,
+/// `net/inbound-together/…` and `net/outbound-together/…` where they were measured with others.
+pub fn is_of_paths(experiment: &str) -> bool {
+    experiment.starts_with("net/inbound") || experiment.starts_with("net/outbound")
 }
 
 /// Why a node is an outlier in one value.

@@ -5,7 +5,7 @@ mod folder;
 
 pub use document::{
     Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, NodeState,
-    NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing,
+    NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing, is_of_paths,
 };
 pub use folder::{
     Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,

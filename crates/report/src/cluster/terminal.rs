@@ -26,7 +26,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let verdict = Verdict::of(document);
     let tone = match verdict.outlook {
-        Outlook::Equal => Tone::Good,
+        Outlook::NoneSlow => Tone::Good,
         Outlook::Open => Tone::Fair,
         Outlook::Slow => Tone::Bad,
     };
@@ -100,7 +100,7 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let blocks = [
         block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
         block("standing", Align::Left, standing_cells.collect()),
-        block("worst metric", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 34)),
+        block("worst metric", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 46)),
         block("of the median", Align::Decimal, of_worst(&|worst| passes(&worst.of_median), 20)),
         block("of peak", Align::Decimal, of_worst(&peak, 10)),
     ];
@@ -145,7 +145,7 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
     let slowest_share = |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map(percent);
     let slowest = |of: &Distribution| of.values.first().map_or_else(String::new, |value| one_line(&value.node));
     let blocks = [
-        block(&style.clean(&heading), Align::Left, cells(&|of| metric_name(&of.experiment, &of.metric), 38)),
+        block(&style.clean(&heading), Align::Left, cells(&|of| metric_name(&of.experiment, &of.metric), 46)),
         block("median", Align::Decimal, cells(&median, 18)),
         block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
         block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),

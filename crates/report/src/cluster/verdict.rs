@@ -1,18 +1,22 @@
-//! The answer in three sentences: how many nodes were measured, whether they are equal, and the cause and next step.
+//! The answer in three sentences: how many nodes were measured, which are slow and in what, and the cause and next step.
 
-use model::cluster::{ClusterDocument, FleetNode, NodeState, SlowNode, Standing};
+use std::collections::HashSet;
+
+use model::cluster::{ClusterDocument, Difference, FleetNode, NodeState, SlowNode, Standing, is_of_paths};
 use model::number::{counted, percent};
 
 use super::labels::{some_of, title};
 use crate::formats::escape::one_line;
+use crate::grid::groups::grouped;
 use crate::html::text::{capital, command, listed};
 
 const MOST_NAMED: usize = 3;
+const MOST_EXPLAINED: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// All nodes are measured and equal.
-    Equal,
+    /// All nodes are measured, and none is slow.
+    NoneSlow,
     /// Something is missing, suspect or cannot be judged.
     Open,
     /// A node is slow.
@@ -47,7 +51,6 @@ impl Counts {
         let count = |is: &dyn Fn(&FleetNode) -> bool| document.nodes.iter().filter(|node| is(node)).count();
         let state = |state: NodeState| count(&|node| node.state == state);
         let standing = |standing: Standing| count(&|node| node.standing == standing);
-        let is_measured = |node: &FleetNode| matches!(node.state, NodeState::Done | NodeState::Partly);
         Self {
             all: document.nodes.len(),
             measured: count(&is_measured),
@@ -63,17 +66,22 @@ impl Counts {
     }
 }
 
+fn is_measured(node: &FleetNode) -> bool {
+    matches!(node.state, NodeState::Done | NodeState::Partly)
+}
+
 impl Verdict {
     pub(super) fn of(document: &ClusterDocument) -> Self {
         let counts = Counts::of(document);
+        let unknown_paths = if document.pairs.is_empty() { 0 } else { without_paths(document).len() };
         let is_whole = counts.all > 0 && counts.measured == counts.all && counts.partly == 0;
         let outlook = match counts.slow {
-            0 if is_whole && counts.suspect + counts.unknown == 0 => Outlook::Equal,
+            0 if is_whole && counts.suspect + counts.unknown + unknown_paths == 0 => Outlook::NoneSlow,
             0 => Outlook::Open,
             _ => Outlook::Slow,
         };
         let (last, next) = to_do(document, counts);
-        let sentences = [measured(document, counts), equal(document, counts), last];
+        let sentences = [measured(document, counts), slow(document, counts), last];
         Self { outlook, sentences: sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect(), next }
     }
 }
@@ -104,14 +112,27 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
     let groups = match groups.len() {
         0 => String::new(),
         1 if counts.all == 1 => String::new(),
-        1 => "; their hardware is equal".to_owned(),
-        many => format!("; they form {many} groups of equal hardware, of {} nodes", some_of(&groups, 4)),
+        1 => format!("; {}", alike(&document.differences)),
+        many => format!("; they have {many} kinds of hardware, on {} nodes", some_of(&groups, 4)),
     };
     format!("{first}{partly}{groups}.")
 }
 
-/// Which nodes are slow, and in which areas.
-fn equal(document: &ClusterDocument, counts: Counts) -> String {
+/// Whether nodes of one group are equal, or the facts in which they differ: `they differ in kernel (n03 and n04)`.
+fn alike(differences: &[Difference]) -> String {
+    let fact = |(fact, of): (&str, Vec<&Difference>)| {
+        let nodes: Vec<String> = of.iter().flat_map(|difference| difference.nodes.clone()).collect();
+        format!("{} ({})", one_line(fact).replace('_', " "), some_of(&nodes, 2))
+    };
+    let facts: Vec<String> = grouped(differences, |of| Some(of.fact.as_str())).into_iter().map(fact).collect();
+    if facts.is_empty() {
+        return "their hardware and settings are equal".to_owned();
+    }
+    format!("they differ in {}", some_of(&facts, MOST_NAMED))
+}
+
+/// Which nodes are slow and in which areas, and what was not judged.
+fn slow(document: &ClusterDocument, counts: Counts) -> String {
     if counts.measured == 0 && document.slow.is_empty() {
         return String::new();
     }
@@ -120,33 +141,70 @@ fn equal(document: &ClusterDocument, counts: Counts) -> String {
     let unknown = match (counts.unknown, counts.healthy + counts.slow + counts.suspect) {
         (0, _) => String::new(),
         (1, 0) if counts.measured == 1 => return "There is no other node to compare it with.".to_owned(),
-        (_, 0) => return "Too few nodes of equal hardware have results to compare their speed.".to_owned(),
+        (_, 0) => return "Too few nodes of the same hardware have results to compare their speed.".to_owned(),
         (unknown, _) => format!(" {} could not be judged.", counted(unknown as u64, "more node")),
     };
-    if slow.is_empty() && suspect.is_empty() {
-        let them = match counts.healthy {
-            all if all == counts.all => "They are equal".to_owned(),
-            healthy => format!("{healthy} nodes are equal"),
-        };
-        return format!("{them}: no node is slower than its group's limit in any metric.{unknown}");
-    }
+    let unknown = unknown + &network(document);
     let named = |nodes: &[&SlowNode], how: &str| {
         let are = if nodes.len() == 1 { "node is" } else { "nodes are" };
         (!nodes.is_empty()).then(|| format!("{} {are} {how}: {}", nodes.len(), first_of(nodes)))
     };
     let parts = [named(&slow, "slow"), named(&suspect, "suspect after one pass")].into_iter().flatten();
-    let rest = are(counts.healthy, "equal").map_or_else(String::new, |rest| format!(" The other {rest}."));
-    format!("{}.{rest}{unknown}", capital(&parts.collect::<Vec<_>>().join("; ")))
+    let parts = capital(&parts.collect::<Vec<_>>().join("; "));
+    match (parts.is_empty(), counts.healthy) {
+        (true, _) => format!("No node is slow{}.{unknown}", judged(document)),
+        (_, 0) => format!("{parts}.{unknown}"),
+        _ => format!("{parts}. No other node is slow{}.{unknown}", judged(document)),
+    }
 }
 
-/// The first nodes with their areas and shares of the median.
+/// The areas in which nodes were compared: ` in CPU, memory or network`.
+fn judged(document: &ClusterDocument) -> String {
+    let mut areas: Vec<String> = Vec::new();
+    for metric in &document.distributions {
+        let loopback = metric.area == "net" && !metric.is_of_paths();
+        areas.push(if loopback { "loopback".to_owned() } else { in_words(&metric.area) });
+    }
+    let mut seen = HashSet::new();
+    areas.retain(|area| seen.insert(area.clone()));
+    match areas.as_slice() {
+        [] => String::new(),
+        [only] => format!(" in {only}"),
+        [first @ .., last] => format!(" in {} or {last}", first.join(", ")),
+    }
+}
+
+/// Measured nodes without a measured path to or from another node.
+fn without_paths(document: &ClusterDocument) -> Vec<String> {
+    let pairs = document.pairs.iter().flat_map(|matrix| &matrix.pairs).filter(|pair| pair.value.is_some());
+    let with: HashSet<&str> = pairs.flat_map(|pair| [pair.from.as_str(), pair.to.as_str()]).collect();
+    let without = |node: &&FleetNode| is_measured(node) && !with.contains(node.name.as_str());
+    document.nodes.iter().filter(without).map(|node| one_line(&node.name)).collect()
+}
+
+/// Where the network between nodes was not measured.
+fn network(document: &ClusterDocument) -> String {
+    let without = without_paths(document);
+    match without.len() {
+        0 => String::new(),
+        _ if document.pairs.is_empty() => {
+            " The network between the nodes was not measured (assay cluster plan --pairs).".to_owned()
+        }
+        _ => format!(" The network of {} was not measured.", some_of(&without, MOST_NAMED)),
+    }
+}
+
+/// The first nodes with their areas and shares: `n06 (network: 41.0 % of the other nodes' paths)`.
 fn first_of(slow: &[&SlowNode]) -> String {
     let node = |slow: &&SlowNode| {
         let areas: Vec<String> = slow.areas.iter().map(|area| in_words(area)).collect();
-        let share = slow.deviations.first().and_then(|worst| worst.of_median.first());
-        let share = share.map_or_else(String::new, |share| format!(" ({} of the median)", percent(*share)));
-        let place = if areas.is_empty() { String::new() } else { format!(" in {}", some_of(&areas, 3)) };
-        format!("{}{place}{share}", one_line(&slow.node)).replace(" %", "\u{a0}%")
+        let share = slow.deviations.first().and_then(|worst| {
+            let of = if is_of_paths(&worst.experiment) { "other nodes' paths" } else { "median" };
+            Some(format!("{} of the {of}", percent(*worst.of_median.first()?)))
+        });
+        let parts = [some_of(&areas, 3), share.unwrap_or_default()];
+        let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        format!("{} ({})", one_line(&slow.node), parts.join(": ")).replace(" %", "\u{a0}%")
     };
     let names: Vec<String> = slow.iter().map(node).collect();
     some_of(&names, MOST_NAMED)
@@ -165,7 +223,7 @@ fn in_words(area: &str) -> String {
 /// The most probable cause, the next step, and the command for it.
 fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>) {
     let resume = format!("assay cluster run {}", command(&[one_line(&document.plan.name)]));
-    let mut sentences: Vec<String> = document.slow.first().map(cause).into_iter().collect();
+    let mut sentences: Vec<String> = document.slow.iter().take(MOST_EXPLAINED).map(cause).collect();
     if !document.drain.is_empty() {
         let drained = some_of(&document.drain, MOST_NAMED);
         let them = if document.drain.len() == 1 { "it" } else { "them" };
@@ -197,7 +255,9 @@ fn cause(slow: &SlowNode) -> String {
             format!("Probable cause on {node}: {text}{end}")
         }
         None => {
-            format!("The recorded settings of {node} match those of equal nodes: check its hardware and surroundings.")
+            let paths = slow.deviations.first().is_some_and(|worst| is_of_paths(&worst.experiment));
+            let check = if paths { "adapter, cable and switch port" } else { "hardware and surroundings" };
+            format!("No recorded setting explains {node}: check its {check}.")
         }
     }
 }

@@ -257,6 +257,30 @@ pub(crate) fn troubled() -> ClusterDocument {
     document
 }
 
+/// Sixteen nodes: every path to one has 41 % of the usual rate, another one lacks memory modules.
+pub(crate) fn narrow() -> ClusterDocument {
+    let path = |id| (id, "throughput", Unit::BytePerSecond, Better::Higher, 11.4e9, None);
+    let paths = ["net/inbound/tcp-stream/128KiB/t4", "net/outbound/tcp-stream/128KiB/t4"].map(path);
+    let reaches = |node: usize, experiment: &str| match node {
+        6 if experiment.starts_with("net/inbound") => 0.41,
+        11 if experiment.starts_with("memory") => 0.82,
+        _ => 1.0,
+    };
+    let mut document = cluster(&[16], &[METRICS, &paths].concat(), &reaches);
+    slow(&mut document, "node-00007", "net", Standing::Slow, &[]);
+    let channels = [("fewer_channels", "14 memory channels in use where 16 is usual")];
+    slow(&mut document, "node-00012", "memory", Standing::Slow, &channels);
+    document.differences.push(Difference {
+        group: 0,
+        fact: "memory_channels".into(),
+        majority: "16".into(),
+        value: "14".into(),
+        nodes: vec!["node-00012".into()],
+    });
+    document.pairs = vec![square(&document, false, &|_, to| Some(if to == 6 { 0.41 } else { 1.0 }))];
+    document
+}
+
 /// A thousand nodes in two groups, three of them slow.
 pub(crate) fn thousand() -> ClusterDocument {
     let reaches = |node: usize, experiment: &str| match node {

@@ -112,7 +112,7 @@ const RULES: &[Rule] = &[
             |(fact, value): &(&String, &String)| case.majority.get(*fact).is_some_and(|usual| usual != *value);
         let other = case.words.iter().filter(is_other);
         let other: Vec<&str> = other.filter_map(|(fact, _)| fact.strip_prefix("mitigation:")).collect();
-        (!other.is_empty()).then(|| format!("mitigations differ from most of its equals: {}", other.join(", ")))
+        (!other.is_empty()).then(|| format!("mitigations differ from most nodes of its hardware: {}", other.join(", ")))
     }),
 ];
 
@@ -149,7 +149,7 @@ fn less(case: &Case, fact: &str, what: &str) -> Option<String> {
 
 fn differs(case: &Case, fact: &str, what: &str) -> Option<String> {
     let (own, usual) = (case.words.get(fact)?, case.majority.get(fact)?);
-    (own != usual).then(|| format!("{what}: {own}, where most of its equals have {usual}"))
+    (own != usual).then(|| format!("{what}: {own}, where most nodes of its hardware have {usual}"))
 }
 
 /// The codes of all causes, for tests.

@@ -10,7 +10,7 @@ pub(super) type Words = BTreeMap<String, String>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Facts {
-    /// Facts that make nodes equal, by the names of [`HARDWARE`]; see `groups`.
+    /// Facts that make a group, by the names of [`HARDWARE`]; see `groups`.
     pub(super) hardware: Words,
     pub(super) words: Words,
     pub(super) memory_bytes: Option<u64>,

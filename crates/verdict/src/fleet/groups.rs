@@ -1,4 +1,4 @@
-//! Groups of nodes of equal hardware.
+//! Groups of nodes of the same hardware.
 //!
 //! A missing memory module or an offline core must not make a group, so sizes count only where enough nodes have them.
 

@@ -1,6 +1,6 @@
-//! One group of equal nodes judged: its distributions, and its slow nodes with their causes.
+//! One group of nodes of the same hardware judged: its distributions, and its slow nodes with their causes.
 
-use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing};
+use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing, is_of_paths};
 use model::experiment::Area;
 use model::number::{percent_tenths, percent_whole};
 use model::unit::Better;
@@ -14,6 +14,8 @@ use super::facts::Words;
 use super::results::{Catalogue, NodeResults};
 use super::seen::AreaConditions;
 
+/// The number of the network between nodes among the areas: results over loopback are no evidence for or against it.
+const PATHS: usize = Area::ALL.len();
 /// The most results shown of an area in which a node is slow as a whole.
 const SHOWN_OF_AREA: usize = 5;
 
@@ -26,14 +28,16 @@ pub(super) struct Judged {
 
 struct Held {
     catalogue: usize,
+    /// Its second pass is in the order of the nodes.
     series: GroupResult,
     efficiency: Vec<Option<f64>>,
 }
 
 impl Held {
     fn values(&self, node: usize) -> Vec<f64> {
-        let again = self.series.second.iter().filter(|(other, _)| *other == node).map(|(_, value)| *value);
-        self.series.first[node].into_iter().chain(again).collect()
+        let second = &self.series.second;
+        let again = second.binary_search_by_key(&node, |(other, _)| *other).map(|place| second[place].1);
+        self.series.first[node].into_iter().chain(again.ok()).collect()
     }
 }
 
@@ -58,6 +62,10 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
     }
 }
 
+fn area_of(number: usize) -> Area {
+    Area::ALL.get(number).copied().unwrap_or(Area::Net)
+}
+
 const fn standing(standing: NodeStanding) -> Standing {
     match standing {
         NodeStanding::Healthy => Standing::Healthy,
@@ -69,11 +77,12 @@ const fn standing(standing: NodeStanding) -> Standing {
 
 fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> Vec<Held> {
     let empty = |place: usize| {
-        let (_, area, _, better) = &catalogue.metrics[place];
+        let (key, area, _, better) = &catalogue.metrics[place];
+        let number = if is_of_paths(&key.experiment) { PATHS } else { *area as usize };
         Held {
             catalogue: place,
             series: GroupResult {
-                area: Area::ALL.iter().position(|known| known == area).unwrap_or(0),
+                area: number,
                 sort: if AreaRules::of(rules, *area).computes() { Sort::Core } else { Sort::Device },
                 better: if *better == Better::Higher { stats::Better::Higher } else { stats::Better::Lower },
                 first: vec![None; nodes.len()],
@@ -91,7 +100,7 @@ fn held(nodes: &[&NodeResults], catalogue: &Catalogue, rules: &[AreaRules]) -> V
             if is_first {
                 (one.series.first[node], one.efficiency[node]) = (Some(measured.value), measured.efficiency);
             } else {
-                one.series.second.retain(|(other, _)| *other != node);
+                one.series.second.pop_if(|(other, _)| *other == node);
                 one.series.second.push((node, measured.value));
             }
         }
@@ -144,15 +153,15 @@ fn remark(spread: &Spread) -> Option<String> {
         (Err(TooWide::FewNodes), 1) => Some("only one node has it, so there is nothing to compare it with".to_owned()),
         (Err(TooWide::FewNodes), n) => {
             let apart = percent_tenths(spread.most / spread.least - 1.0);
-            Some(format!("{n} equal nodes, {apart} apart: too few to decide which is slow"))
+            Some(format!("{n} nodes, {apart} apart: too few to decide which is slow"))
         }
         (Err(TooWide::Everything), _) => {
-            Some(format!("the nodes differ too much ({}) for an outlier", percent_whole(spread.scale)))
+            Some(format!("the nodes differ by {}: too much to decide which is slow", percent_whole(spread.scale)))
         }
         (Ok(_), _) if !spread.is_wide() => None,
         (Ok(_), _) => {
             let scale = percent_tenths(spread.scale);
-            Some(format!("equal nodes differ by {scale}; above 2 % only gross outliers are found"))
+            Some(format!("the nodes differ by {scale}: above 2 %, only large differences are found"))
         }
     }
 }
@@ -186,10 +195,10 @@ impl Bench<'_> {
         })
     }
 
-    const fn area(&self, subject: Subject) -> Area {
+    fn area(&self, subject: Subject) -> Area {
         match subject {
-            Subject::Area(area) => Area::ALL[area],
-            Subject::Result(index) => Area::ALL[self.held[index].series.area],
+            Subject::Area(number) => area_of(number),
+            Subject::Result(index) => area_of(self.held[index].series.area),
         }
     }
 
@@ -201,7 +210,7 @@ impl Bench<'_> {
                 Subject::Result(index) => shown.push(index),
                 Subject::Area(area) => {
                     deviations.push(Deviation {
-                        experiment: format!("area:{}", Area::ALL[area].name()),
+                        experiment: format!("area:{}", area_of(area).name()),
                         metric: "all".to_owned(),
                         of_median: evidence.of_median.clone(),
                         efficiency: None,

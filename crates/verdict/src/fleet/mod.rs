@@ -1,4 +1,4 @@
-//! Judges the nodes of a cluster from [`NodeResults`]: which are equal, which is slow, and why.
+//! Judges the nodes of a cluster from [`NodeResults`]: which of them is slower than nodes of the same hardware, and why.
 
 mod causes;
 mod differences;
@@ -26,9 +26,10 @@ pub fn evaluate(
     suite: String,
     assay: Program,
     mut nodes: Vec<NodeResults>,
-    catalogue: &Catalogue,
+    mut catalogue: Catalogue,
     rules: &[AreaRules],
 ) -> ClusterDocument {
+    network::add_paths(&mut nodes, &mut catalogue);
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, groups) = groups::groups(&facts);
     let members = |group: &Group| (0..nodes.len()).filter(|node| group_of[*node] == Some(group.id)).collect();
@@ -36,7 +37,7 @@ pub fn evaluate(
     name_memory(&mut nodes, &members);
     let judge = |(group, members): (&Group, &Vec<usize>)| {
         let its: Vec<&NodeResults> = members.iter().map(|member| &nodes[*member]).collect();
-        judged::judge(group, &its, catalogue, rules)
+        judged::judge(group, &its, &catalogue, rules)
     };
     let judged: Vec<Judged> = groups.iter().zip(&members).map(judge).collect();
     let mut document = document(plan, &nodes, &group_of, groups, judged, &members);
@@ -49,7 +50,7 @@ pub fn evaluate(
 pub struct Standpoint {
     /// The node.
     pub node: String,
-    /// Its group of equal hardware; `None` while unknown.
+    /// Its group of the same hardware; `None` while unknown.
     pub group: Option<u32>,
     /// Its rate in fp64, flop/s: of its own LINPACK, else its limit at the measured clock.
     pub rate: Option<f64>,

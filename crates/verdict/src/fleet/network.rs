@@ -1,11 +1,51 @@
-//! Results between nodes, and of HPL across them.
+//! Results between nodes and of HPL across them, and the paths of each node as values of that node.
 
 use std::collections::BTreeMap;
 
 use model::cluster::{ClusterHpl, Outcome, OutcomeStatus, PairMatrix, PairValue, Work};
+use model::experiment::Area;
+use model::unit::Better;
 use stats::Observations;
 
-use super::results::{Between, NodeResults};
+use super::results::{Between, Catalogue, Measured, MetricKey, NodeResults};
+
+/// Adds the median over the paths to each node, and over those from it, to its values. Paths of odd rounds alone confirm
+/// it, as a second pass: a lasting fault is in both.
+pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
+    let index: BTreeMap<&str, usize> = nodes.iter().enumerate().map(|(node, of)| (of.name.as_str(), node)).collect();
+    let mut paths: BTreeMap<(usize, usize), Vec<(f64, bool)>> = BTreeMap::new();
+    let all = nodes.iter().enumerate().flat_map(|(from, node)| node.between.iter().map(move |between| (from, between)));
+    for (from, between) in all {
+        let (Ok((key, unit, better, value)), Some(to)) = (&between.value, index.get(between.to.as_str())) else {
+            continue;
+        };
+        for (direction, node) in [("inbound", *to), ("outbound", from)] {
+            let together = if between.together { "-together" } else { "" };
+            let benchmark = key.experiment.strip_prefix("net/").unwrap_or(&key.experiment);
+            let experiment = format!("net/{direction}{together}/{benchmark}");
+            let key = MetricKey { experiment, metric: key.metric.clone() };
+            let metric = catalogue.place(key, Area::Net, *unit, *better);
+            paths.entry((node, metric)).or_default().push((*value, between.round % 2 == 1));
+        }
+    }
+    for ((node, metric), values) in paths {
+        let better = catalogue.metrics[metric].3;
+        let of = |values: Vec<f64>| Some(Measured { metric, value: middle(values, better)?, efficiency: None });
+        let odd = values.iter().filter(|(_, is_odd)| *is_odd).map(|(value, _)| *value).collect();
+        nodes[node].second.extend(of(odd));
+        nodes[node].first.extend(of(values.into_iter().map(|(value, _)| value).collect()));
+    }
+}
+
+/// The median, or the better one of two in the middle: the other path may be slow by its far end.
+fn middle(mut values: Vec<f64>, better: Better) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let place = match better {
+        Better::Higher => values.len() / 2,
+        Better::Lower => values.len().saturating_sub(1) / 2,
+    };
+    values.get(place).copied()
+}
 
 /// The matrices of all results between nodes. A pair that failed has its reason in each of them.
 pub(super) fn pairs(nodes: &[NodeResults]) -> Vec<PairMatrix> {

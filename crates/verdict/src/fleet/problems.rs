@@ -118,12 +118,12 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
     let names = |id: usize| members.get(id).into_iter().flatten().map(|name| (*name).to_owned()).collect();
     let mut problems = Vec::new();
     if groups.len() > 1 {
-        let text = format!("{} kinds of hardware: nodes are compared with their equals only", groups.len());
+        let text = format!("{} kinds of hardware: nodes are only compared with nodes of the same kind", groups.len());
         problems.push(problem("mixed_hardware", text, Vec::new()));
     }
     for (id, group) in groups.iter().enumerate().filter(|(_, group)| group.nodes < ENOUGH_NODES as u64) {
-        let needed = format!("at least {ENOUGH_NODES} are needed to decide which is slow");
-        let text = format!("{} of equal hardware: {needed}", counted(group.nodes, "node"));
+        let nodes = counted(group.nodes, "node");
+        let text = format!("{nodes} of one kind of hardware: at least {ENOUGH_NODES} are needed to decide which is slow");
         problems.push(problem("small_group", text, names(id)));
     }
     problems

@@ -70,7 +70,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    fn place(&mut self, key: MetricKey, area: Area, unit: Unit, better: Better) -> usize {
+    pub(super) fn place(&mut self, key: MetricKey, area: Area, unit: Unit, better: Better) -> usize {
         *self.places.entry(key).or_insert_with_key(|key| {
             self.metrics.push((key.clone(), area, unit, better));
             self.metrics.len() - 1
@@ -88,6 +88,7 @@ pub(super) struct Measured {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Between {
     pub(super) to: String,
+    pub(super) round: u32,
     pub(super) together: bool,
     pub(super) at_once: u32,
     /// Benchmark, metric, unit, direction and value, or the reason why there is no value.
@@ -96,7 +97,8 @@ pub(super) struct Between {
 
 impl Between {
     fn new(pair: &PairTask, outcome: &Outcome, value: Result<(MetricKey, Unit, Better, f64), String>) -> Self {
-        Self { to: pair.to.clone(), together: pair.together, at_once: outcome.at_once.unwrap_or(1), value }
+        let at_once = outcome.at_once.unwrap_or(1);
+        Self { to: pair.to.clone(), round: pair.round, together: pair.together, at_once, value }
     }
 }
 
@@ -238,6 +240,7 @@ impl NodeResults {
         let key = MetricKey { experiment: row.id, metric: metric.name };
         if let Work::Pair(pair) = &outcome.task.work {
             self.between.push(Between::new(pair, outcome, Ok((key, metric.unit, metric.better, value))));
+            self.conditions.entry(row.area).or_default().add(&row.conditions);
             return;
         }
         let metric = Measured {

@@ -45,7 +45,7 @@ fn of_group(document: &ClusterDocument, name: &str, about: &str, all: &[&Distrib
     let known = document.groups.iter().find(|group| group.id == id);
     let nodes = known.map_or_else(|| all.iter().map(|metric| metric.n).max().unwrap_or(0), |group| group.nodes);
     let heading = match document.groups.len() {
-        0 | 1 => format!("Are the nodes equal? {}", title(area)),
+        0 | 1 => format!("Does a node stand out? {}", title(area)),
         _ => format!("Group {id}, {}: {}", counted(nodes, "node"), kind_words(known)),
     };
     let drawn: Vec<Strip> = all.iter().map(|metric| strip(metric)).collect();

@@ -80,7 +80,7 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
 
 fn said(verdict: &Verdict) -> Value {
     let (mark, meaning, class) = match verdict.outlook {
-        Outlook::Equal => ("=", "the nodes are equal", "seal-high"),
+        Outlook::NoneSlow => ("=", "no slow node", "seal-high"),
         Outlook::Open => ("?", "incomplete", "seal-fair"),
         Outlook::Slow => ("!", "slow nodes", "seal-low"),
     };
@@ -101,7 +101,7 @@ fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
         (counts.running, "running", ""),
         (counts.waiting, "waiting", ""),
         (counts.failed, "without results", "bad"),
-        (groups, plural(groups, "group of equal hardware", "groups of equal hardware"), ""),
+        (groups, plural(groups, "kind of hardware", "kinds of hardware"), ""),
         (counts.healthy, "healthy", "good"),
         (counts.slow, "slow, confirmed", "bad"),
         (counts.suspect, "suspect, one pass", "fair"),

@@ -76,7 +76,7 @@ impl Table {
 fn cause_words(slow: &SlowNode) -> String {
     let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
     if causes.is_empty() {
-        return "Its recorded settings match those of equal nodes.".to_owned();
+        return "No recorded setting explains it.".to_owned();
     }
     capital(&causes.join(" "))
 }
@@ -142,7 +142,7 @@ pub(super) fn groups(document: &ClusterDocument) -> Table {
         ("Hardware", false, &|of| long(hardware(of))),
         ("Which", false, &|of| long(some_of(&names(of), MOST_NAMES))),
     ];
-    Table::new("Groups of equal hardware", &document.groups, &columns)
+    Table::new("Nodes by hardware", &document.groups, &columns)
 }
 
 /// Facts in which nodes differ from most of their group.
