@@ -3,6 +3,7 @@
 //! Pure: no I/O and no clock.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod fields;
 mod plan;
 mod request;
@@ -19,8 +20,9 @@ pub mod linpack;
 pub mod memory;
 pub mod net;
 
+pub use answer::{AnswerLine, answer_lines, headlines};
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
-pub use plan::{RULES, headlines, method, plan, rules};
+pub use plan::{RULES, method, plan, rules};
 pub use request::{Choices, CoreFeatures, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;

@@ -1,11 +1,9 @@
 //! From a request to the plan.
 
-use model::document::Document;
 use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
 use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
 use model::warning::{Warning, WarningCode};
-use verdict::answer::{HeadlineRow, headline_rows};
 use verdict::rules::AreaRules;
 
 use crate::request::{AreaEntry, Request};
@@ -20,11 +18,6 @@ pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, di
 /// How the results of an area are judged.
 pub fn rules(name: Name) -> AreaRules {
     AreaRules::of(RULES, name)
-}
-
-/// The headline benchmarks of a run.
-pub fn headlines(document: &Document) -> Vec<HeadlineRow<'_>> {
-    headline_rows(document, RULES)
 }
 
 pub(crate) fn area(name: Name) -> &'static AreaEntry {

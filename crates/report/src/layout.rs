@@ -114,7 +114,7 @@ impl Block {
     }
 
     /// The heading and every line, all of the block's width.
-    fn lines(&self, style: &Style) -> Vec<String> {
+    pub(crate) fn lines(&self, style: &Style) -> Vec<String> {
         let (inner, outer) = (self.columns_width(), self.width());
         let aligned: Vec<Vec<String>> = self.columns.iter().map(Column::aligned).collect();
         let count = self.columns.first().map_or(0, |column| column.cells.len());

@@ -13,6 +13,8 @@ use crate::rules::AreaRules;
 
 /// From this share of lost rate on, an answer names what was lost.
 const LOST: f64 = 0.05;
+/// From this share of CPU time on, an answer names who took it.
+const LEAST_TAKEN: f64 = 0.01;
 
 /// The answers of all areas of a run, in their order.
 pub fn answers(document: &Document, table: &[AreaRules]) -> Vec<Answer> {
@@ -44,7 +46,7 @@ pub fn headline_rows<'a>(document: &'a Document, table: &[AreaRules]) -> Vec<Hea
     let mut lines = Vec::new();
     for rules in table {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == rules.area).collect();
-        let title = (rules.answer.title)(&rows);
+        let title = (rules.answer.no_answer)(&rows).map_or(rules.answer.title, |[title, _]| title);
         for headline in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
             let row = headline.row(&rows);
             let group = if title == last { "" } else { title };
@@ -70,7 +72,7 @@ fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
     let with = |verdict| judged.iter().filter(|one| one.metric.verdict == Some(verdict)).collect::<Vec<_>>();
     let [below, as_expected, above] =
         [ExpectationVerdict::Below, ExpectationVerdict::AsExpected, ExpectationVerdict::Above].map(with);
-    let (verdict, text, evidence) = if let Some(reason) = (rules.answer.no_answer)(rows) {
+    let (verdict, text, evidence) = if let Some([_, reason]) = (rules.answer.no_answer)(rows) {
         (None, reason.to_owned(), Vec::new())
     } else if judged.is_empty() {
         (None, not_measured(rows), Vec::new())
@@ -123,7 +125,7 @@ fn shortfall(metric: &Metric) -> f64 {
     }
 }
 
-/// `FP64 multiply-add, 2 threads 120 GFLOP/s, expected 165 GFLOP/s to 178 GFLOP/s (limit)`.
+/// `FP64 FMA, 2 threads 120 GFLOP/s, expected 165 GFLOP/s to 178 GFLOP/s (limit)`.
 fn compared(one: &Judged<'_>) -> String {
     let words = |value| quantity(value, Notation::of(one.row.area, one.metric.unit));
     let value = words(judged_value(one.metric));
@@ -138,7 +140,7 @@ fn compared(one: &Judged<'_>) -> String {
     format!("{} {value}{}", one.headline.words(Some(one.row)), expected.unwrap_or_default())
 }
 
-/// `: 97 % of its limit at 3.04 GHz; other processes and VMs took 12 % of it during this run`.
+/// `: 97 % of its limit at 3.04 GHz; other VMs on the host took 12 % of CPU time during this run`.
 fn when(expected: &[&Judged<'_>]) -> String {
     let of_limit = expected.iter().find_map(|one| {
         let sustained = one.metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained)?;
@@ -148,16 +150,27 @@ fn when(expected: &[&Judged<'_>]) -> String {
         Some(format!(": {} of its limit at {}", percent_whole(share.min(1.0)), clock(hz)))
     });
     let lost = expected.iter().filter_map(|one| lost(one.metric)).fold(0.0, f64::max);
-    let interference = match lost {
-        lost if lost >= LOST && of_limit.is_some() => {
-            format!("; other processes and VMs took {} of it during this run", percent_whole(lost))
-        }
-        lost if lost >= LOST => {
-            format!(" without interference; other processes and VMs took {} of it", percent_whole(lost))
-        }
-        _ => String::new(),
+    let share = of_limit.unwrap_or_default();
+    if lost < LOST {
+        return share;
+    }
+    let taken = expected.iter().filter_map(|one| taken(one.row)).max_by(|one, other| one.0.total_cmp(&other.0));
+    match taken {
+        Some((share_taken, by)) => format!("{share}; {by} took {} of CPU time during this run", percent_whole(share_taken)),
+        None => format!("{share}; interference took {} of its rate during this run", percent_whole(lost)),
+    }
+}
+
+/// The share of CPU time that was taken while a benchmark ran, and by what; `None` where the kernel counted too little to
+/// explain a loss.
+fn taken(row: &Row) -> Option<(f64, &'static str)> {
+    let [processes, vms] = [row.conditions.other_load, row.conditions.steal].map(|share| share.unwrap_or(0.0));
+    let by = match (processes >= LEAST_TAKEN, vms >= LEAST_TAKEN) {
+        (true, true) => "other processes and VMs",
+        (true, false) => "other processes",
+        _ => "other VMs on the host",
     };
-    format!("{}{interference}", of_limit.unwrap_or_default())
+    Some((processes + vms, by)).filter(|(share, _)| *share >= LOST / 2.0)
 }
 
 /// The share of the undisturbed rate that interference took.
@@ -226,16 +239,24 @@ mod tests {
 
     #[test]
     fn interference_is_named_where_it_took_more_than_a_little() {
-        let disturbed = |median: f64| {
+        let disturbed = |median: f64, [processes, vms]: [f64; 2]| {
             said(Some(ExpectationVerdict::AsExpected), |row| {
+                (row.conditions.other_load, row.conditions.steal) = (Some(processes), Some(vms));
                 let of = Undisturbed { value: 160e9, ci95: None, n: 9, of: String::new() };
                 row.metrics[0].summary.undisturbed = Some(of);
                 row.metrics[0].summary.median = median;
             })
             .1
         };
-        assert_eq!(disturbed(158e9), "as expected");
-        assert_eq!(disturbed(120e9), "as expected without interference; other processes and VMs took 25 % of it");
+        assert_eq!(disturbed(158e9, [0.0, 0.3]), "as expected");
+        for (shares, by) in [
+            ([0.0, 0.24], "other VMs on the host took 24 % of CPU time"),
+            ([0.2, 0.001], "other processes took 20 % of CPU time"),
+            ([0.1, 0.1], "other processes and VMs took 20 % of CPU time"),
+            ([0.0, 0.01], "interference took 25 % of its rate"),
+        ] {
+            assert_eq!(disturbed(120e9, shares), format!("as expected; {by} during this run"));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use model::sample::{Metric, MetricName};
 /// One line of the first screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Headline {
-    /// What is measured: `FP64 multiply-add`.
+    /// What is measured, in few letters: `FP64 FMA`.
     pub title: &'static str,
     /// The metric that is shown.
     pub metric: MetricName,
@@ -19,20 +19,20 @@ pub struct Headline {
 /// What the first screen says of an area.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerRules {
-    /// The area's name there, given its benchmarks.
-    pub title: fn(&[&Row]) -> &'static str,
+    /// The area's name there.
+    pub title: &'static str,
     /// Its lines, in order.
     pub headlines: &'static [Headline],
     /// What to do where no expectation is known.
     pub unknown: &'static str,
-    /// Why these benchmarks are no answer, such as those over loopback.
-    pub no_answer: fn(&[&Row]) -> Option<&'static str>,
+    /// What these benchmarks are instead of an answer, and why: `Loopback`.
+    pub no_answer: fn(&[&Row]) -> Option<[&'static str; 2]>,
 }
 
 impl AnswerRules {
     /// No lines.
     pub const DEFAULT: Self =
-        Self { title: |_| "", headlines: &[], unknown: "no expectation known", no_answer: |_| None };
+        Self { title: "", headlines: &[], unknown: "no expectation known", no_answer: |_| None };
 }
 
 impl Headline {
@@ -47,7 +47,7 @@ impl Headline {
         row.metric(self.metric).filter(|_| row.status == Status::Ok)
     }
 
-    /// The line's text: `FP64 multiply-add, 2 threads`.
+    /// The line's text: `FP64 FMA, 2 threads`.
     pub fn words(&self, row: Option<&Row>) -> String {
         match row.map(self.detail).filter(|detail| !detail.is_empty()) {
             Some(detail) => format!("{}, {detail}", self.title),

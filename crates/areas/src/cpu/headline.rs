@@ -10,12 +10,12 @@ use super::label::{params, width_order};
 use crate::label::parts::threads;
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
-    title: |_| "CPU",
+    title: "CPU",
     headlines: &[
-        Headline { title: "clock, scalar", metric: MetricName::Clock, rank: scalar, detail },
-        Headline { title: "clock, vector", metric: MetricName::Clock, rank: fp64, detail },
-        Headline { title: "FP64 multiply-add", metric: MetricName::Throughput, rank: fp64, detail },
-        Headline { title: "INT8 dot product", metric: MetricName::Throughput, rank: int8, detail },
+        Headline { title: "clock, scalar", metric: MetricName::Clock, rank: scalar, detail: |_| String::new() },
+        Headline { title: "clock, vector", metric: MetricName::Clock, rank: fp64, detail: |_| String::new() },
+        Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail },
+        Headline { title: "INT8 dot", metric: MetricName::Throughput, rank: int8, detail },
     ],
     unknown: "no expectation known: the instructions per cycle of this processor are in no table",
     ..AnswerRules::DEFAULT

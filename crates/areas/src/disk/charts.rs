@@ -3,6 +3,7 @@
 use model::document::{Document, Row};
 use model::experiment::{Area, DiskParams};
 use model::io::{DiskCache, DiskEngine, DiskPattern};
+use model::number::Notation;
 use model::sample::MetricName;
 use model::unit::Unit;
 
@@ -14,7 +15,7 @@ use crate::chart::measured::{Curve, Measured, by_key, curves, names, value_colum
 use crate::chart::{Chart, ChartAxis, Reading};
 use crate::label::Axis;
 
-const REQUESTS: ChartAxis = ChartAxis::auto("Requests completed", Unit::PerSecond);
+const REQUESTS: ChartAxis = ChartAxis::new("Requests completed", Reading::Auto(Notation::Iops));
 const LATENCY: ChartAxis = ChartAxis::auto("Latency", Unit::Second);
 const THROUGHPUT: ChartAxis = ChartAxis::auto("Throughput", Unit::BytePerSecond);
 

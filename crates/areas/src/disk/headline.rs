@@ -9,11 +9,11 @@ use verdict::headline::{AnswerRules, Headline};
 use super::label::params;
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
-    title: |_| "Disk",
+    title: "Disk",
     headlines: &[
-        Headline { title: "random read 4 KiB", metric: MetricName::Iops, rank: random_read_one, detail },
-        Headline { title: "random read 4 KiB", metric: MetricName::Iops, rank: random_read_many, detail },
-        Headline { title: "random write 4 KiB", metric: MetricName::Iops, rank: random_write, detail },
+        Headline { title: "4 KiB random read", metric: MetricName::Iops, rank: random_read_one, detail },
+        Headline { title: "4 KiB random read", metric: MetricName::Iops, rank: random_read_many, detail },
+        Headline { title: "4 KiB random write", metric: MetricName::Iops, rank: random_write, detail },
         Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail },
     ],
     unknown: "no expectation known for this disk; give one with --declare disk.read_bps=… disk.read_iops=…",
@@ -53,5 +53,5 @@ fn rank(row: &Row, op: DiskOp, is: impl Fn(&DiskParams) -> bool) -> Option<i64> 
 }
 
 fn detail(row: &Row) -> String {
-    params(row).map_or_else(String::new, |own| format!("depth {}", own.depth))
+    params(row).map_or_else(String::new, |own| format!("QD{}", own.depth))
 }

@@ -2,9 +2,8 @@
 
 use model::document::Row;
 use model::experiment::Area;
-use model::number::{counted, percent, quantity};
+use model::number::{Notation, counted, percent, quantity};
 use model::sample::MetricName;
-use model::unit::Unit;
 
 use super::label::cut_file;
 use crate::label::Label;
@@ -32,7 +31,7 @@ pub fn loop_words(rows: &[&Row]) -> Option<String> {
     let rates = || of_rows.iter().map(|(_, alone, _)| *alone);
     let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
     let (share, _, nearest) = of_rows.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
-    let [least, most] = [least, most].map(|rate| quantity(rate, Unit::PerSecond));
+    let [least, most] = [least, most].map(|rate| quantity(rate, Notation::Iops));
     let range = if least == most { most } else { format!("{least} to {most}") };
     Some(format!(
         "With no-op requests the same loop reaches {range} per thread. These results reach at most {} of that ({nearest}).",

@@ -6,10 +6,9 @@ use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
 
 use super::label::{params, solves_as_hpl};
-use crate::label::parts::threads;
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
-    title: |_| "CPU",
+    title: "CPU",
     headlines: &[Headline {
         title: "LINPACK",
         metric: MetricName::Throughput,
@@ -17,10 +16,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             let own = params(row).filter(|_| solves_as_hpl(row))?;
             i64::try_from(own.n).ok().map(|n| n + (i64::from(own.threads) << 32))
         },
-        detail: |row| {
-            let n = params(row).map_or(0, |own| own.n);
-            format!("N = {n}, {}", threads(row.params.threads()))
-        },
+        detail: |row| format!("N={}", params(row).map_or(0, |own| own.n)),
     }],
     unknown: "no expectation known: the instructions per cycle of this processor are in no table",
     ..AnswerRules::DEFAULT

@@ -9,14 +9,14 @@ use super::label::{params, streams};
 use crate::label::parts::threads;
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
-    title: |_| "Memory",
+    title: "Memory",
     headlines: &[
         Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail },
         Headline {
             title: "non-temporal write",
             metric: MetricName::Throughput,
             rank: |row| most(row, MemoryOp::WriteNt),
-            detail,
+            detail: |_| String::new(),
         },
         Headline {
             title: "latency, 4 KiB pages",

@@ -9,13 +9,13 @@ use verdict::headline::{AnswerRules, Headline};
 use super::label::{is_loopback, params};
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
-    title: |rows| if rows.iter().all(|row| is_loopback(row)) { "Loopback" } else { "Network" },
+    title: "Network",
     headlines: &[
         Headline {
-            title: "TCP stream",
+            title: "TCP",
             metric: MetricName::Throughput,
             rank: |row| fewest(row, NetMode::Stream),
-            detail: |row| counted(row.params.threads().into(), "connection"),
+            detail: |row| counted(row.params.threads().into(), "stream"),
         },
         Headline {
             title: "TCP round trip",
@@ -27,7 +27,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     unknown: "no expectation known for this link; give one with --declare net.link_bps=… net.latency_s=…",
     no_answer: |rows| {
         let loopback = rows.iter().all(|row| is_loopback(row));
-        loopback.then_some("not measured: only loopback. To measure a link: assay net --to HOST")
+        loopback.then_some(["Loopback", "not measured: only loopback. To measure a link: assay net --to HOST"])
     },
 };
 

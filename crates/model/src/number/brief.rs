@@ -32,10 +32,9 @@ pub fn bits(bytes_per_second: f64) -> String {
     prefixed(8.0 * bytes_per_second, &steps)
 }
 
-/// `68.7 thousand requests/s`.
+/// `68.7 kIOPS`.
 pub fn requests(per_second: f64) -> String {
-    let steps = [at(1.0, "requests/s"), at(1e3, "thousand requests/s"), at(1e6, "million requests/s")];
-    prefixed(per_second, &steps)
+    prefixed(per_second, &[at(1.0, "IOPS"), at(1e3, "kIOPS"), at(1e6, "MIOPS")])
 }
 
 /// `192 GFLOP/s`.
@@ -77,7 +76,7 @@ mod tests {
         assert_eq!([0.0012, 0.9996e-6].map(time), ["1.20 ms", "1.00 us"]);
         assert_eq!(
             [bytes(842e6), bits(4.05e9), requests(68_712.0)],
-            ["842 MB/s", "32.4 Gb/s", "68.7 thousand requests/s"]
+            ["842 MB/s", "32.4 Gb/s", "68.7 kIOPS"]
         );
     }
 }

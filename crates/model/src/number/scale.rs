@@ -36,6 +36,7 @@ const OP: &[Step] = prefixed!("OP/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P
 const BYTE: &[Step] = prefixed!("B/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15);
 const SECOND: &[Step] = prefixed!("s", "p" 1e-12 "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0);
 const EVENT: &[Step] = prefixed!("/s", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9);
+const IOPS: &[Step] = prefixed!("IOPS", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9);
 const HERTZ: &[Step] = prefixed!("Hz", "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12);
 const SECOND_PER_BYTE: &[Step] = prefixed!("s/B", "p" 1e-12 "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0);
 const ONE: &[Step] = &[at(1.0, "")];
@@ -59,6 +60,8 @@ pub enum Notation {
     Plain(Unit),
     /// Bytes per second as bits per second in powers of 1000, as links are rated.
     Bits,
+    /// Requests of a disk per second.
+    Iops,
 }
 
 impl Notation {
@@ -66,6 +69,7 @@ impl Notation {
     pub const fn of(area: Area, unit: Unit) -> Self {
         match (area, unit) {
             (Area::Net, Unit::BytePerSecond) => Self::Bits,
+            (Area::Disk, Unit::PerSecond) => Self::Iops,
             // A network's rate counts connections, not operations of a processor.
             (Area::Net, Unit::OpPerSecond) => Self::Plain(Unit::PerSecond),
             _ => Self::Plain(unit),
@@ -75,6 +79,7 @@ impl Notation {
     const fn steps(self) -> &'static [Step] {
         match self {
             Self::Bits => BIT,
+            Self::Iops => IOPS,
             Self::Plain(Unit::FlopPerSecond) => FLOP,
             Self::Plain(Unit::OpPerSecond) => OP,
             Self::Plain(Unit::BytePerSecond) => BYTE,
@@ -103,7 +108,7 @@ pub struct UnitScale {
 impl UnitScale {
     pub const KILOBYTES_PER_SECOND: Self = Self { step: at(1e3, "kB/s") };
     pub const MEGABYTES_PER_SECOND: Self = Self { step: at(1e6, "MB/s") };
-    pub const REQUESTS_PER_SECOND: Self = Self { step: at(1.0, "requests/s") };
+    pub const IOPS: Self = Self { step: at(1.0, "IOPS") };
     pub const GIGABYTES_PER_SECOND: Self = Self { step: at(1e9, "GB/s") };
     pub const MEGABITS_PER_SECOND: Self = Self { step: at(1e6, "Mbit/s") };
     pub const MEGABYTES: Self = Self { step: at(1e6, "MB") };
@@ -179,9 +184,9 @@ pub fn byte_rate(bytes_per_second: f64) -> String {
     UnitScale::MEGABYTES_PER_SECOND.fixed(bytes_per_second, 1)
 }
 
-/// A rate of requests without decimals: `68712 requests/s`.
+/// A rate of a disk's requests without decimals: `68712 IOPS`.
 pub fn request_rate(per_second: f64) -> String {
-    UnitScale::REQUESTS_PER_SECOND.fixed(per_second, 0)
+    UnitScale::IOPS.fixed(per_second, 0)
 }
 
 /// A rate of bytes with at most three decimals, for a formula: `7.88 GB/s`.
@@ -210,6 +215,7 @@ mod tests {
             (1234.0, Unit::One.into(), "1234"),
             (72.0, Unit::Second.into(), "72.00 s"),
             (14_800.0, Unit::PerSecond.into(), "14.80 k/s"),
+            (14_800.0, Notation::of(Area::Disk, Unit::PerSecond), "14.80 kIOPS"),
             (4.05e9, Notation::of(Area::Net, Unit::BytePerSecond), "32.40 Gb/s"),
             (4.05e9, Notation::of(Area::Disk, Unit::BytePerSecond), "4.050 GB/s"),
             (0.0, Notation::Bits, "0 b/s"),

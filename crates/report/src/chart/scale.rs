@@ -225,7 +225,7 @@ impl Scale {
 const fn written_factor(notation: Notation) -> f64 {
     match notation {
         Notation::Bits => 8.0,
-        Notation::Plain(_) => 1.0,
+        Notation::Plain(_) | Notation::Iops => 1.0,
     }
 }
 

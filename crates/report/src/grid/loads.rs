@@ -8,7 +8,7 @@ use model::unit::Unit;
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::disk::label::{other_words, params, sync_words};
 use areas::label::{area_title, block_words};
-use model::number::quantity;
+use model::number::{Notation, quantity};
 
 /// The measured open-loop rows.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
@@ -52,7 +52,7 @@ fn cells(row: &Row, own: &DiskParams, load: u32) -> Vec<Cell> {
         Cell::count(own.depth),
         Cell::count(own.threads),
         Cell::number(Some(f64::from(load) / 100.0), |_| format!("{load} %")),
-        Cell::number(rate, |rate| quantity(rate, Unit::PerSecond)),
+        Cell::number(rate, |rate| quantity(rate, Notation::Iops)),
         time(|found| found.p50),
         time(|found| found.p99),
         time(|found| found.p99_9),

@@ -1,7 +1,6 @@
 //! The answer and the headline benchmarks: the same sentences and values as on the terminal's first screen.
 
 use areas::HeadlineRow;
-use areas::label::labels;
 use minijinja::{Value, context};
 use model::document::Document;
 use model::number::spread;
@@ -13,13 +12,14 @@ use crate::terminal::answer::{expected, missing, scale, verdict, why_low};
 
 /// The verdict on the machine, the answers of its areas, and why confidence is low.
 pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
-    let answers = document.answers.iter().map(|answer| {
-        let below = answer.verdict == Some(ExpectationVerdict::Below);
-        context! { accent => answer.area.name(), title => labels(answer.area).title, text => answer.text, below }
+    let answers = areas::answer_lines(document);
+    let said = answers.iter().map(|line| {
+        let below = line.verdict == Some(ExpectationVerdict::Below);
+        context! { accent => line.area.name(), title => line.title, text => line.text, below }
     });
     context! {
-        verdict => verdict(&document.answers),
-        lines => answers.collect::<Vec<_>>(),
+        verdict => verdict(&answers),
+        lines => said.collect::<Vec<_>>(),
         why_low => why_low(lines),
         state => crate::terminal::state(document),
     }

@@ -1,22 +1,21 @@
 //! The first screen: whether each area is as fast as it should be, the headline benchmarks, and what to do next. At most 30
 //! lines; the tables are [`super::render`].
 
-use model::document::{Answer, Document, Row, Status};
+use model::document::{Document, Row, Status};
 use model::experiment::Area;
 use model::number::{Notation, UnitScale, counted, duration, spread};
 use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
 use model::warning::{Confidence, Warning, WarningCode};
 
-use areas::HeadlineRow;
+use areas::{AnswerLine, HeadlineRow};
 
 use super::header;
+use crate::html::text::listed;
 use crate::layout::{Align, Block, Cell, Column, cut, flow, paragraph, separated, table, table_width, wrap};
 use crate::style::{Style, Tone};
 
 /// Narrower terminals have no column of areas.
 const NARROW: usize = 50;
-/// Columns for the reason why there is no value; `assay show` has all of it.
-const MISSING_COLUMNS: usize = 34;
 /// Columns between blocks.
 const GAP: usize = 2;
 /// Words of a range above a base clock.
@@ -38,7 +37,7 @@ pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> Stri
     let lines = areas::headlines(document);
     separated(&[
         head(document, style),
-        answers(document, style),
+        answers(&areas::answer_lines(document), style),
         headlines(&lines, style),
         why_low_lines(&lines, style),
         next(document, around, style),
@@ -63,42 +62,36 @@ fn state(document: &Document, style: &Style) -> Vec<String> {
     header::state(document).map(|text| paragraph(&text, "", Tone::Plain, style)).unwrap_or_default()
 }
 
-/// The verdict on the whole machine: `Yes.`, `No: memory, disk.`; nothing where not every area has one.
-pub(crate) fn verdict(answers: &[Answer]) -> Option<String> {
-    let below: Vec<&str> = answers
-        .iter()
-        .filter(|answer| answer.verdict == Some(ExpectationVerdict::Below))
-        .map(|answer| areas::label::labels(answer.area).in_sentence)
-        .collect();
-    // What is only loopback is no part of the machine that could be slow.
-    let judged: Vec<&Answer> = answers.iter().filter(|answer| !answer.text.contains("only loopback")).collect();
+/// The verdict on the whole machine: `Yes.`, `No: memory and the disk are below.`; nothing where not every area has one.
+pub(crate) fn verdict(lines: &[AnswerLine]) -> Option<String> {
+    let below = lines.iter().filter(|line| line.verdict == Some(ExpectationVerdict::Below));
+    let below: Vec<String> = below.map(|line| areas::label::labels(line.area).in_sentence.to_owned()).collect();
     if !below.is_empty() {
-        return Some(format!("No: {} {} below.", below.join(" and "), if below.len() == 1 { "is" } else { "are" }));
+        let are = if below.len() == 1 { "is" } else { "are" };
+        return Some(format!("No: {} {are} slower than expected.", listed(&below)));
     }
-    let all = !judged.is_empty() && judged.iter().all(|answer| answer.verdict.is_some());
-    all.then(|| "Yes.".to_owned())
+    let mut judged = lines.iter().filter(|line| line.counts).peekable();
+    (judged.peek().is_some() && judged.all(|line| line.verdict.is_some())).then(|| "Yes.".to_owned())
 }
 
-fn answers(document: &Document, style: &Style) -> Vec<String> {
-    if document.answers.is_empty() {
+fn answers(answers: &[AnswerLine], style: &Style) -> Vec<String> {
+    if answers.is_empty() {
         return Vec::new();
     }
     let question = "Is it as fast as it should be?";
-    let bad = |answer: &Answer| answer.verdict == Some(ExpectationVerdict::Below);
-    let heading = match verdict(&document.answers) {
+    let heading = match verdict(answers) {
         Some(verdict) => format!("{question}  {verdict}"),
         None => question.to_owned(),
     };
     let mut lines =
         wrap(&heading, "", style.width).iter().map(|line| style.paint(line, Tone::Strong)).collect::<Vec<_>>();
-    let titles: Vec<&str> = document.answers.iter().map(|answer| areas::label::labels(answer.area).title).collect();
-    let widest = titles.iter().map(|title| title.len()).max().unwrap_or(0);
-    for (answer, title) in document.answers.iter().zip(titles) {
-        let tone = if bad(answer) { Tone::Bad } else { Tone::Plain };
+    let widest = answers.iter().map(|answer| answer.title.len()).max().unwrap_or(0);
+    for AnswerLine { title, verdict, text, .. } in answers {
+        let tone = if *verdict == Some(ExpectationVerdict::Below) { Tone::Bad } else { Tone::Plain };
         lines.extend(if style.width < NARROW {
-            paragraph(&format!("{title}: {}", answer.text), "  ", tone, style)
+            paragraph(&format!("{title}: {text}"), "  ", tone, style)
         } else {
-            paragraph(&answer.text, &format!("  {title:widest$}  "), tone, style)
+            paragraph(text, &format!("  {title:widest$}  "), tone, style)
         });
     }
     lines
@@ -119,10 +112,21 @@ fn headlines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
         vec![&names, &measured],
     ];
     let fits = |blocks: &&Vec<&Block>| table_width(&owned(blocks), GAP) <= style.width;
-    match choices.iter().find(fits) {
-        Some(blocks) => table(&owned(blocks), GAP, style),
-        None => lines.iter().flat_map(|line| as_list(line, style)).collect(),
+    let Some(chosen) = choices.iter().find(fits) else {
+        return lines.iter().flat_map(|line| as_list(line, style)).collect();
+    };
+    let mut shown = table(&owned(chosen), GAP, style);
+    // A reason takes the place of all values of its line.
+    let room = style.width.saturating_sub(names.width() + GAP);
+    for ((line, name), text) in lines.iter().zip(names.lines(style).into_iter().skip(1)).zip(shown.iter_mut().skip(1)) {
+        if line.metric.is_none() {
+            let reason = cut(&style.clean(&missing(line)), room, style);
+            *text = format!("{name}{}{}", " ".repeat(GAP), style.paint(&reason, Tone::Dim));
+        }
     }
+    // Without any value there are no headings.
+    shown.retain(|line| !line.is_empty());
+    shown
 }
 
 fn owned(blocks: &[&Block]) -> Vec<Block> {
@@ -149,12 +153,8 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
             Cell::plain(text.unwrap_or_default())
         }
     };
-    let value = |line: &HeadlineRow<'_>| match line.metric {
-        Some(metric) => Cell::plain(scale(metric, line.area).three(metric.summary.median)),
-        None => Cell::spanning(cut(&style.clean(&missing(line)), MISSING_COLUMNS, style), Tone::Dim),
-    };
     let measured = vec![
-        column(Align::Decimal, &value),
+        column(Align::Right, &of_metric(&|metric, scale, _| scale.three(metric.summary.median))),
         column(Align::Left, &of_metric(&|_, scale, _| scale.unit().to_owned())),
         column(
             Align::Right,
@@ -179,9 +179,9 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
             ],
         ),
         Block::new("measured", Align::Right, measured),
-        Block::new("undisturbed", Align::Left, vec![column(Align::Decimal, &undisturbed)]),
+        Block::new("undisturbed", Align::Left, vec![column(Align::Left, &undisturbed)]),
         of_range(&|metric, scale, style| style.plain(&expected(metric, scale))),
-        of_range(&|metric, scale, style| style.plain(expected(metric, scale).split("  ").next().unwrap_or_default())),
+        of_range(&|metric, scale, style| style.plain(&range(metric, scale))),
         Block::new("confidence", Align::Left, vec![column(Align::Left, &confidence)]),
     ]
 }
@@ -193,28 +193,31 @@ pub(crate) fn scale(metric: &Metric, area: Area) -> UnitScale {
 
 /// `165 to 178  limit`, `2.10 or more  base`, or a dash.
 pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
+    let source = metric.expectations.first().map(|range| match (&metric.name, range.source.as_str()) {
+        (MetricName::Clock, _) if is_open(range) => "base",
+        (MetricName::Clock, _) => "boost",
+        (_, "datasheet") => "data sheet",
+        (_, source) => source,
+    });
+    [range(metric, scale)].into_iter().chain(source.map(str::to_owned)).collect::<Vec<_>>().join("  ")
+}
+
+fn range(metric: &Metric, scale: UnitScale) -> String {
     let Some(range) = metric.expectations.first() else { return "–".to_owned() };
     let low = scale.three(range.low);
-    if metric.name == MetricName::Clock && is_open(range) {
-        return format!("{low} {OR_MORE}  base clock");
-    }
-    let source = if metric.name == MetricName::Clock { "base to boost" } else { source_words(&range.source) };
-    format!("{low} to {}  {source}", scale.three(range.high))
+    if is_open(range) { format!("{low} {OR_MORE}") } else { format!("{low} to {}", scale.three(range.high)) }
 }
 
+/// Whether a range has no upper end: above a base clock.
 fn is_open(range: &Expectation) -> bool {
     range.text.ends_with(OR_MORE)
-}
-
-fn source_words(source: &str) -> &str {
-    if source == "datasheet" { "data sheet" } else { source }
 }
 
 /// Why a benchmark has no value.
 pub(crate) fn missing(line: &HeadlineRow<'_>) -> String {
     match line.row {
-        None => "not measured: not in this suite".to_owned(),
-        Some(row) if row.status == Status::Ok => "not measured".to_owned(),
+        None => "not measured: not in the plan of this run".to_owned(),
+        Some(row) if row.status == Status::Ok => "not measured: the result has no such value".to_owned(),
         Some(row) => {
             format!(
                 "not measured: {}",
@@ -253,9 +256,9 @@ fn next(document: &Document, around: &Surroundings, style: &Style) -> Vec<String
         around.changed.iter().flat_map(|text| wrap(&style.clean(text), "", style.width)).collect();
     let results = counted(document.experiments.len() as u64, "result");
     let mut parts = Vec::new();
-    parts.extend(around.name.as_ref().map(|name| format!("All {results}:  assay show {name}")));
-    parts.extend(around.changed.as_ref().map(|_| "Compare:  assay compare previous latest".to_owned()));
-    parts.extend(around.page.as_ref().map(|page| format!("HTML report:  {page}")));
+    parts.extend(around.name.as_ref().map(|name| format!("All {results}: assay show {name}")));
+    parts.extend(around.changed.as_ref().map(|_| "Compare: assay compare previous latest".to_owned()));
+    parts.extend(around.page.as_ref().map(|page| format!("HTML report: {page}")));
     lines.extend(flow(&parts, "    ", style.width));
     lines
 }

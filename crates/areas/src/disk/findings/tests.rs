@@ -144,7 +144,7 @@ fn a_steady_state_is_reported_with_its_rounds_and_no_other_rule_takes_the_median
         (disk.steady_range, disk.steady_drift) = (Some(0.06), Some(0.021));
     });
     let sentence = text(std::slice::from_ref(&steady), "disk_steady");
-    assert!(sentence.contains("steady state after 9 rounds: 0.50 requests/s, 50 % of the first round."), "{sentence}");
+    assert!(sentence.contains("steady state after 9 rounds: 0.50 IOPS, 50 % of the first round."), "{sentence}");
     let mut disturbed = steady.clone();
     disturbed.confidence = Some(Confidence::Low);
     assert!(!has(&[disturbed], "disk_steady"));

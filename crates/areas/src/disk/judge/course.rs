@@ -103,7 +103,7 @@ mod tests {
             "{found:?}"
         );
         assert!((found[0].value.unwrap() - 2.0 / 3.0).abs() < 1e-9);
-        assert!(found[0].text.contains("3000000000 requests/s before, 1000000000 requests/s after"), "{found:?}");
+        assert!(found[0].text.contains("3000000000 IOPS before, 1000000000 IOPS after"), "{found:?}");
         let rose: Vec<f64> = fell.iter().rev().copied().collect();
         assert!(!names(&rose).contains(&"cache_cliff".to_owned()), "a rise is none");
         let little = [3.0e9, 2.99e9, 3.01e9, 2.7e9, 2.69e9, 2.71e9];

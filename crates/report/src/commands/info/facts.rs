@@ -4,7 +4,7 @@ use model::machine::{
     Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle,
     Os, Withheld, WithheldBy,
 };
-use model::number::{UnitScale, clock, counted, plain, quantity, size};
+use model::number::{Notation, UnitScale, clock, counted, plain, quantity, size};
 use model::unit::Unit;
 
 use super::peaks::{OTHERS, fastest};
@@ -232,10 +232,10 @@ fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
 
 fn rating_words(rated: &NodeRating) -> String {
     quantities([
-        ("reads", rated.read_bytes_per_second, Unit::BytePerSecond, ""),
-        ("writes", rated.write_bytes_per_second, Unit::BytePerSecond, ""),
-        ("a read takes", rated.read_latency_seconds, Unit::Second, ""),
-        ("a write", rated.write_latency_seconds, Unit::Second, ""),
+        ("reads", rated.read_bytes_per_second, Unit::BytePerSecond.into()),
+        ("writes", rated.write_bytes_per_second, Unit::BytePerSecond.into()),
+        ("a read takes", rated.read_latency_seconds, Unit::Second.into()),
+        ("a write", rated.write_latency_seconds, Unit::Second.into()),
     ])
     .join(", ")
 }
@@ -279,19 +279,19 @@ fn disk(facts: &mut Facts<'_>, disk: &Disk) {
 /// What a table has on a drive. Where nobody compared it with anything it says so, since nothing else rests on it.
 fn sheet_words(sheet: &DriveSheet) -> String {
     let mut values = quantities([
-        ("reads", sheet.read_bytes_per_second, Unit::BytePerSecond, ""),
-        ("writes", sheet.write_bytes_per_second, Unit::BytePerSecond, ""),
-        ("reads", sheet.reads_per_second, Unit::PerSecond, " of 4 KiB at random"),
-        ("writes", sheet.writes_per_second, Unit::PerSecond, " of 4 KiB at random"),
+        ("reads", sheet.read_bytes_per_second, Unit::BytePerSecond.into()),
+        ("writes", sheet.write_bytes_per_second, Unit::BytePerSecond.into()),
+        ("4 KiB random reads", sheet.reads_per_second, Notation::Iops),
+        ("4 KiB random writes", sheet.writes_per_second, Notation::Iops),
     ]);
     values.extend(sheet.rotations_per_minute.map(|rotations| format!("{rotations} rotations/min")));
     let values = values.join(", ");
     if sheet.checked { values } else { format!("listed as {values}; not verified, so no peak is derived") }
 }
 
-/// The known values, each between its words.
-fn quantities(values: [(&str, Option<f64>, Unit, &str); 4]) -> Vec<String> {
-    let words = |(before, value, unit, after)| Some(format!("{before} {}{after}", quantity(value?, unit)));
+/// The known values, each after its words.
+fn quantities(values: [(&str, Option<f64>, Notation); 4]) -> Vec<String> {
+    let words = |(before, value, notation)| Some(format!("{before} {}", quantity(value?, notation)));
     values.into_iter().filter_map(words).collect()
 }
 
