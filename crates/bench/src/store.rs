@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use model::document::{Document, EARLIER_SCHEMA, SCHEMA};
+use verdict::compare::is_same_machine;
 
 use crate::journal::{self, Asked, Entry, Journal};
 
@@ -15,6 +16,7 @@ pub const DOCUMENT: &str = "run.json";
 /// File name of the HTML report.
 pub const PAGE: &str = "report.html";
 const UNFINISHED: &str = ".run.json.unfinished";
+const OTHER_RUN: &str = "Name another run: assay runs";
 const SYNCED_TOGETHER: usize = 32;
 
 /// The store.
@@ -111,7 +113,10 @@ impl Store {
         }
         let name = match run {
             "latest" => self.names().pop(),
-            "previous" => self.previous()?,
+            "previous" => match self.latest_first().next() {
+                Some(latest) => self.previous(&latest.document?).map(|run| run.name),
+                None => return Err(self.no_run("latest")),
+            },
             _ => self.begins_or_is_labelled(run)?,
         };
         name.map(|name| self.runs().join(name)).ok_or_else(|| self.no_run(run))
@@ -121,41 +126,40 @@ impl Store {
         let store = self.runs();
         let store = store.display();
         match run {
-            "latest" => format!("there is no run in the store '{store}' yet. Measure one: assay"),
+            "latest" => format!("the store '{store}' has no run. Measure one: assay"),
             "previous" => {
-                format!("there is only one run like the latest in the store '{store}'. Name a run: assay runs")
+                format!("the store '{store}' has no earlier run of this machine with the latest suite. List all: assay runs")
             }
-            _ => {
-                format!("no run '{run}': it is not a folder, a file, a label, or the beginning of a name in '{store}'")
-            }
+            _ => format!(
+                "no run '{run}': it is no folder, no file, no label, and no name in '{store}' begins so. List all: assay runs"
+            ),
         }
     }
 
-    /// The newest run of the machine and the suite of the latest one, before it.
-    fn previous(&self) -> Result<Option<String>, String> {
-        let mut runs = self.latest_first();
-        let Some(latest) = runs.next() else { return Ok(None) };
-        let latest = latest.document?;
-        let like = |document: &Document| {
-            (&document.machine.host, &document.run.suite) == (&latest.machine.host, &latest.run.suite)
+    /// The newest run of the same machine and suite before this one.
+    pub fn previous(&self, of: &Document) -> Option<Listed> {
+        let is_like = |other: &Document| {
+            other.run.started < of.run.started
+                && (&other.machine.host, &other.run.suite) == (&of.machine.host, &of.run.suite)
+                && is_same_machine(&other.machine, &of.machine)
         };
-        Ok(runs.find(|run| run.document.as_ref().is_ok_and(like)).map(|run| run.name))
+        self.latest_first().find(|run| run.document.as_ref().is_ok_and(is_like))
     }
 
-    /// The one run whose name begins so; else the newest with this label.
+    /// The one run whose name begins so, or the newest with this label.
     fn begins_or_is_labelled(&self, text: &str) -> Result<Option<String>, String> {
         let names: Vec<String> = self.names().into_iter().filter(|name| name.starts_with(text)).collect();
-        match &names[..] {
-            [one] => Ok(Some(one.clone())),
-            [] => {
-                let has_label = |run: &Listed| {
-                    run.document.as_ref().is_ok_and(|document| document.run.label.as_deref() == Some(text))
-                };
-                Ok(self.latest_first().find(has_label).map(|run| run.name))
-            }
-            [first, .., last] => {
+        if let [one] = &names[..] {
+            return Ok(Some(one.clone()));
+        }
+        let has_label =
+            |run: &Listed| run.document.as_ref().is_ok_and(|document| document.run.label.as_deref() == Some(text));
+        match (self.latest_first().find(has_label), &names[..]) {
+            (Some(labelled), _) => Ok(Some(labelled.name)),
+            (None, [first, .., last]) => {
                 Err(format!("{} runs begin with '{text}', from {first} to {last}. Give more of the name", names.len()))
             }
+            (None, _) => Ok(None),
         }
     }
 
@@ -172,11 +176,11 @@ impl Store {
         self.names().into_iter().rev().map(move |name| Listed { document: load_folder(&runs.join(&name)), name })
     }
 
-    /// The names of all runs, oldest first: they begin with the time.
+    /// The names of all runs, oldest first: they begin with the time. A folder without a document is no run.
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.runs())
-            .map(|entries| entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
-            .unwrap_or_default();
+        let entries = fs::read_dir(self.runs()).into_iter().flatten().flatten();
+        let runs = entries.filter(|entry| entry.path().join(DOCUMENT).exists());
+        let mut names: Vec<String> = runs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }
@@ -386,14 +390,18 @@ pub fn load_file(path: &Path) -> Result<Document, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
     let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| format!("'{shown}' is not a run: {error}"))?;
+        serde_json::from_str(&text).map_err(|error| format!("'{shown}' is not a run: {error}. {OTHER_RUN}"))?;
     match value.get("schema").and_then(serde_json::Value::as_str) {
         Some(SCHEMA | EARLIER_SCHEMA) => {}
-        Some(other) => return Err(format!("'{shown}' has the schema '{other}', not '{SCHEMA}'")),
-        None => return Err(format!("'{shown}' is not a run: it has no schema")),
+        Some(other) => {
+            return Err(format!(
+                "'{shown}' has the schema '{other}', which this version of Assay does not know. Use the version that wrote it"
+            ));
+        }
+        None => return Err(format!("'{shown}' is not a run: it has no schema. {OTHER_RUN}")),
     }
     let document: Document =
-        serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}"))?;
+        serde_json::from_value(value).map_err(|error| format!("'{shown}' is a damaged run: {error}. {OTHER_RUN}"))?;
     Ok(Document { schema: SCHEMA.to_owned(), ..document })
 }
 

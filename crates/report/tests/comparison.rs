@@ -83,7 +83,7 @@ fn mixed() -> Comparison {
     Comparison {
         warnings: vec![
             "The machines differ: kernel 6.1.0-18-amd64 against 6.1.0-21-amd64.".into(),
-            "BASE has fair confidence and NEW has fair confidence: assay report shows why.".into(),
+            "BASE has fair confidence and NEW has fair confidence: assay show lists the reasons.".into(),
         ],
         not_compared: vec![
             NotCompared {

@@ -19,7 +19,7 @@ use clap::parser::ValueSource::CommandLine;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use measure::{CPU_EXAMPLES, DISK_EXAMPLES, LINPACK_EXAMPLES, MEMORY_EXAMPLES, Measure, OneArea, RUN_EXAMPLES, Run};
 use net::{NET_EXAMPLES, Net};
-use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, Runs, SHOW_EXAMPLES, SchemaArgs, Show};
+use results::{COMPARE_EXAMPLES, Compare, REPORT_EXAMPLES, Report, SHOW_EXAMPLES, SchemaArgs, Show};
 
 /// The help of the program: on one screen of 24 lines, its commands in groups.
 const HELP: &str = "\
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     #[command(before_help = SHOW_EXAMPLES)]
     Show(Show),
     /// List the runs in the store.
-    Runs(Runs),
+    Runs,
     /// Measure many nodes and find the slow ones.
     #[command(before_help = CLUSTER_EXAMPLES)]
     Cluster(Cluster),

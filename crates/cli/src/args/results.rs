@@ -8,7 +8,7 @@ use model::unit::parse_seconds;
 
 pub(super) const COMPARE_EXAMPLES: &str = "\
 Examples:
-  assay compare BASE NEW                    changed, unchanged or inconclusive
+  assay compare previous latest             changed, unchanged or inconclusive
   assay compare BASE NEW --format markdown  a table for a pull request
   assay compare --live 'cpu --threads 1' 'cpu --threads 1' --switch-b 'CMD'
 ";
@@ -30,7 +30,7 @@ pub(crate) struct SchemaArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The run to compare with: a folder, a run.json, or a name in the store.
+    /// The run to compare with: its folder, run.json, name or the beginning of it, label, latest, or previous.
     ///
     /// With --live: options of a measuring command, or another assay program and its options.
     #[arg(value_name = "BASE")]
@@ -72,7 +72,7 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 pub(crate) struct Report {
-    /// A run's folder, its run.json, or its name in the store.
+    /// A run's folder, its run.json, its name or the beginning of it, its label, latest, or previous.
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Format [default: html].
@@ -103,8 +103,8 @@ fn formats() -> PossibleValuesParser {
 pub(super) const SHOW_EXAMPLES: &str = "\
 Examples:
   assay show                                the tables of the latest run
-  assay show previous                       of the one before
-  assay show 2026-11-26T13                  of the run whose name begins so
+  assay show previous                       the tables of the run before it
+  assay show 2026-11-26T13                  the run whose name begins so
 ";
 
 #[derive(Debug, Args)]
@@ -115,11 +115,4 @@ pub(crate) struct Show {
     /// Print the one-screen answer instead of the tables.
     #[arg(long)]
     pub(crate) answer: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Runs {
-    /// Print this run.
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
 }

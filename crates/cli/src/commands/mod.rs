@@ -50,7 +50,7 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
         Some(Command::Compare(compare)) => compare::compare(&compare, began),
         Some(Command::Report(report)) => report::report(&report),
         Some(Command::Show(show)) => runs::show(&show),
-        Some(Command::Runs(runs)) => runs::runs(&runs),
+        Some(Command::Runs) => runs::runs(),
         Some(Command::Cluster(of)) => cluster::cluster(&of.command),
         Some(Command::Agent(arguments)) => cluster::agent::agent(&arguments),
         Some(Command::Attempt(arguments)) => cluster::agent::attempt(&arguments),

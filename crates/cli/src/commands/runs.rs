@@ -2,20 +2,17 @@
 
 use std::fmt::Write;
 
-use bench::store::Listed;
+use bench::store::{Listed, Store};
+use model::document::Document;
 use model::warning::Confidence;
 
-use crate::args::results::{Runs, Show};
+use crate::args::results::Show;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
 /// Prints the tables of a stored run, or its one-screen answer.
 pub(crate) fn show(arguments: &Show) -> Result {
-    let mut document = environment::store()?.load(&arguments.run)?;
-    if document.answers.is_empty() {
-        // A run of an earlier version.
-        verdict::run::judge_again(&mut document, areas::RULES);
-    }
+    let document = loaded(&environment::store()?, &arguments.run)?;
     let style = Stream::Output.style();
     let text = if arguments.answer {
         let around = report::terminal::Surroundings { name: Some(arguments.run.clone()), ..Default::default() };
@@ -27,22 +24,24 @@ pub(crate) fn show(arguments: &Show) -> Result {
     Ok(Outcome::Done)
 }
 
-pub(crate) fn runs(arguments: &Runs) -> Result {
-    let store = environment::store()?;
-    let text = match &arguments.name {
-        Some(name) => {
-            let document = store.load(name)?;
-            report::terminal::render(&document, &Stream::Output.style())
-        }
-        None => list(&store.list()),
-    };
-    print(text.as_bytes())?;
+/// A stored run; one of an earlier version is judged by the rules of this one.
+pub(super) fn loaded(store: &Store, run: &str) -> Result<Document> {
+    let mut document = store.load(run)?;
+    if document.answers.is_empty() {
+        verdict::run::judge_again(&mut document, areas::RULES);
+    }
+    Ok(document)
+}
+
+/// Lists the runs in the store.
+pub(crate) fn runs() -> Result {
+    print(list(&environment::store()?.list()).as_bytes())?;
     Ok(Outcome::Done)
 }
 
 fn list(runs: &[Listed]) -> String {
     if runs.is_empty() {
-        return "The store is empty.\n".to_owned();
+        return "The store has no run. Measure one: assay\n".to_owned();
     }
     let width = runs.iter().map(|run| run.name.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -53,7 +53,7 @@ pub(super) fn summary(comparison: &Comparison, ellipsis: &str) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let (changed, same, unknown) = (count(Change::Changed), count(Change::Same), count(Change::Inconclusive));
     let mut parts = vec![match changed {
-        0 => format!("None of {total} changed"),
+        0 => "No result changed".to_owned(),
         _ => format!("{changed} of {total} changed, {}", directions(rows)),
     }];
     if same > 0 {

@@ -170,5 +170,5 @@ fn confidences(base: &Document, new: &Document) -> Option<String> {
         Some(format!("{side} has {confidence} confidence"))
     };
     let low: Vec<String> = [("BASE", &base.run), ("NEW", &new.run)].into_iter().filter_map(words).collect();
-    (!low.is_empty()).then(|| format!("{}: assay report shows why.", low.join(" and ")))
+    (!low.is_empty()).then(|| format!("{}: assay show lists the reasons.", low.join(" and ")))
 }

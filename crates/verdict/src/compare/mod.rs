@@ -18,7 +18,7 @@ use model::unit::Better;
 pub(crate) use differences::{differences, side};
 pub(crate) use explanation::explain_live;
 pub(crate) use matching::metrics;
-pub use noise::serves_as_history;
+pub use noise::{is_same_machine, serves_as_history};
 pub(crate) use units::{THRESHOLD, change, direction};
 
 use crate::rules::AreaRules;

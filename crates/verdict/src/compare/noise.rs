@@ -50,8 +50,8 @@ pub(super) fn is_same_run(one: &Document, other: &Document) -> bool {
     one.run.id == other.run.id && one.run.started == other.run.started
 }
 
-/// Whether two documents are of the same machine. Host names are not compared: they change with containers.
-fn is_same_machine(one: &Machine, other: &Machine) -> bool {
+/// Whether the hardware is the same. Host names are not compared: they change with containers.
+pub fn is_same_machine(one: &Machine, other: &Machine) -> bool {
     let memory = match (one.memory.total_bytes, other.memory.total_bytes) {
         (Some(a), Some(b)) => (a as f64 - b as f64).abs() <= MEMORY_MAY_DIFFER * a.max(b) as f64,
         (a, b) => a == b,

@@ -36,7 +36,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
 /// What changed since the previous run of this machine with the same suite, in a line; `None` on a first run.
 pub(crate) fn since_previous(new: &Document) -> Option<String> {
     let store = environment::store().ok()?;
-    let base = store.load("previous").ok()?;
+    let base = store.previous(new)?.document.ok()?;
     let history = history(&store, &base, new);
     let comparison = verdict::compare::compare(&base, new, &history, areas::RULES).ok()?;
     let count = |is: &dyn Fn(&Compared) -> bool| comparison.experiments.iter().filter(|one| is(one)).count();

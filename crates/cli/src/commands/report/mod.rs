@@ -12,6 +12,7 @@ use model::document::Document;
 use report::grid::grids;
 
 use crate::args::results::Report;
+use crate::commands::runs::loaded;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 use charts::write_charts;
@@ -21,7 +22,7 @@ const USUAL: &str = "html";
 /// Renders a stored run: html next to the document, other formats to standard output, unless the user chose a file.
 pub(crate) fn report(arguments: &Report) -> Result {
     let store = environment::store()?;
-    let document = store.load(&arguments.run)?;
+    let document = loaded(&store, &arguments.run)?;
     if let Some(folder) = &arguments.charts {
         return write_charts(&document, folder);
     }

@@ -55,10 +55,10 @@ fn put(scratch: &Scratch, document: &Value) {
 fn the_exit_status_says_worse_unknown_or_neither() {
     let base = made_up(1, 100.0, 0.002);
     for (new, status, verdict, sentence) in [
-        (made_up(2, 100.0, 0.002), 0, "same", "None of 2 results changed; 2 are unchanged within 10 %."),
+        (made_up(2, 100.0, 0.002), 0, "same", "No result changed; 2 are unchanged within 10 %."),
         (made_up(2, 50.0, 0.002), 1, "changed", "2 of 2 results changed, both for the worse."),
         (made_up(2, 200.0, 0.002), 0, "changed", "2 of 2 results changed, both for the better."),
-        (made_up(2, 100.0, 0.9), 3, "inconclusive", "None of 2 results changed; 2 are inconclusive."),
+        (made_up(2, 100.0, 0.9), 3, "inconclusive", "No result changed; 2 are inconclusive."),
     ] {
         let scratch = Scratch::new();
         for mut document in [base.clone(), new] {
@@ -119,6 +119,47 @@ fn runs_are_named_by_folder_by_file_and_in_a_place_without_a_store() {
     let mut command = command(&scratch, ["compare".as_ref(), base.as_os_str(), new.as_os_str()]);
     command.env_remove("ASSAY_STORE");
     assert_eq!(ran(command).status, Some(1));
+}
+
+#[test]
+fn a_run_is_named_by_latest_previous_its_label_or_the_beginning_of_its_name() {
+    let scratch = Scratch::new();
+    let says = |arguments: &str, part: &str| {
+        let ran = assay(&scratch, arguments);
+        let sentence = refusal(&ran);
+        assert!(sentence.contains(part) && sentence.lines().count() == 1, "{arguments}: {sentence}");
+    };
+    for run in ["", "latest", "previous"] {
+        says(&format!("show {run}"), "has no run. Measure one: assay");
+    }
+    let (mut labelled, mut foreign) = (made_up(2, 100.0, 0.002), made_up(3, 100.0, 0.002));
+    labelled["run"]["label"] = "before".into();
+    // A run of another machine of the same name, in a copied store.
+    foreign["machine"]["cpu"]["model_name"] = "Another processor".into();
+    put(&scratch, &made_up(1, 100.0, 0.002));
+    says("show previous", "has no earlier run of this machine with the latest suite. List all: assay runs");
+    for document in [&labelled, &foreign, &made_up(4, 50.0, 0.002)] {
+        put(&scratch, document);
+    }
+    std::fs::create_dir_all(scratch.join("store/runs/not-a-run")).unwrap();
+    for (base, new) in [("previous", "latest"), ("before", "day-4"), ("day-2", "latest")] {
+        let ran = assay(&scratch, &format!("compare {base} {new} --json"));
+        let found = printed(&ran);
+        let names = [text(&found["base"], "name"), text(&found["new"], "name")];
+        assert_eq!((names, ran.status), (["day-2", "day-4"], Some(1)), "{base} {new}");
+    }
+    says("show day", "4 runs begin with 'day', from day-1 to day-4. Give more of the name");
+    says("show nothing", "List all: assay runs");
+    for (text, part) in [
+        ("{", "is not a run: EOF"),
+        ("{\"schema\": \"assay.run/9\"}", "Use the version that wrote it"),
+        ("{\"schema\": \"assay.run/2\", \"run\": 5}", "is a damaged run: "),
+    ] {
+        std::fs::write(scratch.join("store/runs/day-2/run.json"), text).unwrap();
+        says("show day-2", part);
+        assert_eq!(succeed(&scratch, "show latest").stderr, "");
+        assert!(succeed(&scratch, "runs").stdout.contains(part));
+    }
 }
 
 #[test]

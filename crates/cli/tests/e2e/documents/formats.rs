@@ -180,7 +180,7 @@ fn a_run_is_shown_alike_by_folder_file_and_name() {
     }
     let text = succeed(&scratch, "report a-run --format text").stdout;
     assert!(text.contains("FMA"), "{text}");
-    for same in ["report a-run --format text -o -", "runs a-run"] {
+    for same in ["report a-run --format text -o -", "show a-run"] {
         assert_eq!(succeed(&scratch, same).stdout, text, "{same}");
     }
     let all = succeed(&scratch, "runs").stdout;

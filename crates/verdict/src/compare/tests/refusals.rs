@@ -60,7 +60,7 @@ fn what_a_reader_must_know_is_shown_before_the_rows() {
     );
     assert_eq!(
         warned(|new| new.run.confidence = Some(Confidence::Low)),
-        "NEW has low confidence: assay report shows why."
+        "NEW has low confidence: assay show lists the reasons."
     );
 }
 
