@@ -65,7 +65,8 @@ mod tests {
     use super::*;
 
     fn joined(cpu: Option<ExpectationVerdict>, linpack: Option<ExpectationVerdict>) -> AnswerLine {
-        let of = |area: Area, verdict| AnswerLine { area, title: "CPU", verdict, text: area.name().into(), counts: true };
+        let of =
+            |area: Area, verdict| AnswerLine { area, title: "CPU", verdict, text: area.name().into(), counts: true };
         let mut line = of(Area::Cpu, cpu);
         line.join(of(Area::Linpack, linpack));
         line

@@ -128,7 +128,9 @@ impl Store {
         match run {
             "latest" => format!("the store '{store}' has no run. Measure one: assay"),
             "previous" => {
-                format!("the store '{store}' has no earlier run of this machine with the latest suite. List all: assay runs")
+                format!(
+                    "the store '{store}' has no earlier run of this machine with the latest suite. List all: assay runs"
+                )
             }
             _ => format!(
                 "no run '{run}': it is no folder, no file, no label, and no name in '{store}' begins so. List all: assay runs"

@@ -285,7 +285,7 @@ fn flat(text: &str) -> String {
 #[test]
 fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
     let document = fixture::narrow();
-    let named = "2 nodes are slow: node-00007 (network: 41.0 % of the other nodes' paths) and node-00012 (memory: 81.1 % of \
+    let named = "2 nodes are slow: node-00007 (network: 40.8 % of the other nodes' paths) and node-00012 (memory: 81.5 % of \
                  the median). No other node is slow in CPU, LINPACK, memory, disk or network.";
     let differ = "All 16 nodes were measured; they differ in memory channels (node-00012).";
     let page = parse(&html::render(&document).unwrap()).unwrap().text();
@@ -303,7 +303,10 @@ fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
 fn nodes_whose_network_was_not_measured_are_not_called_equal() {
     let mut document = fixture::healthy();
     let text = flat(&terminal::render(&document, &WIDE));
-    assert!(text.contains("their hardware and settings are equal. No node is slow in CPU, LINPACK, memory or disk."), "{text}");
+    assert!(
+        text.contains("their hardware and settings are equal. No node is slow in CPU, LINPACK, memory or disk."),
+        "{text}"
+    );
     assert!(!text.contains("was not measured"), "{text}");
     for matrix in &mut document.pairs {
         matrix.pairs.retain(|pair| pair.from != "n2" && pair.to != "n2");

@@ -217,7 +217,7 @@ fn verdicts_are_counted_in_a_sentence() {
         first(&mixed()),
         "3 of 9 results changed, 2 for the worse and 1 for the better; 3 are unchanged within 4 … 20 %; 3 are inconclusive."
     );
-    assert_eq!(first(&all_the_same()), "None of 1 result changed; 1 is unchanged within 2 %.");
+    assert_eq!(first(&all_the_same()), "No result changed; 1 is unchanged within 2 %.");
     assert_eq!(first(&live()), "1 of 2 results changed, for the worse; 1 is inconclusive.");
     assert_eq!(first(&comparison(Vec::new())), "Nothing was compared.");
     let worse = |count: usize| comparison(vec![mixed().experiments[0].clone(); count]);

@@ -252,7 +252,7 @@ fn cpu_time_of_a_request_is_in_the_table_and_the_loop_without_a_device_below() {
     // The range of the loop's rates, and the row that comes nearest to it: that from memory.
     let nearest = row("disk/random-read/4KiB/d1/warm/t1").metric(model::sample::MetricName::Iops).unwrap();
     let share = format!("{:.1} %", nearest.summary.median / 2.2e6 * 100.0);
-    for shown in ["2.200 M/s to 7.500 M/s", &share, "through a warm page cache, depth 1"] {
+    for shown in ["2.200 MIOPS to 7.500 MIOPS", &share, "through a warm page cache, depth 1"] {
         assert!(note.contains(shown), "{shown}: {note}");
     }
 }

@@ -156,7 +156,9 @@ fn when(expected: &[&Judged<'_>]) -> String {
     }
     let taken = expected.iter().filter_map(|one| taken(one.row)).max_by(|one, other| one.0.total_cmp(&other.0));
     match taken {
-        Some((share_taken, by)) => format!("{share}; {by} took {} of CPU time during this run", percent_whole(share_taken)),
+        Some((share_taken, by)) => {
+            format!("{share}; {by} took {} of CPU time during this run", percent_whole(share_taken))
+        }
         None => format!("{share}; interference took {} of its rate during this run", percent_whole(lost)),
     }
 }

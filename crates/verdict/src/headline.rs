@@ -31,8 +31,7 @@ pub struct AnswerRules {
 
 impl AnswerRules {
     /// No lines.
-    pub const DEFAULT: Self =
-        Self { title: "", headlines: &[], unknown: "no expectation known", no_answer: |_| None };
+    pub const DEFAULT: Self = Self { title: "", headlines: &[], unknown: "no expectation known", no_answer: |_| None };
 }
 
 impl Headline {

@@ -115,7 +115,11 @@ fn document(folder: &Folder) -> Result<ClusterDocument, String> {
     let document = evaluate(folder, program())?;
     let slow = document.slow.iter().filter(|slow| slow.standing == Standing::Slow);
     let slow: Vec<&str> = slow.map(|slow| slow.node.as_str()).collect();
-    if slow == [name(NARROW.0), name(SLOW.0)] { Ok(document) } else { Err(format!("{slow:?} are slow: not what was made")) }
+    if slow == [name(NARROW.0), name(SLOW.0)] {
+        Ok(document)
+    } else {
+        Err(format!("{slow:?} are slow: not what was made"))
+    }
 }
 
 #[cfg(test)]

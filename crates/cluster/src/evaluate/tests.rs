@@ -321,7 +321,8 @@ fn a_node_to_which_every_path_has_41_percent_is_slow_in_the_network() {
     assert_eq!(worst.experiment, "net/inbound/tcp-stream/peer/t1");
     assert!(worst.of_median.len() == 2 && worst.of_median.iter().all(|share| (share - 0.41).abs() < 0.01), "{worst:?}");
     assert!(document.nodes.iter().all(|node| node.standing != Standing::Suspect));
-    let outbound = document.distributions.iter().find(|one| one.experiment == "net/outbound/tcp-stream/peer/t1").unwrap();
+    let outbound =
+        document.distributions.iter().find(|one| one.experiment == "net/outbound/tcp-stream/peer/t1").unwrap();
     assert!(outbound.n == 16 && outbound.values.iter().all(|value| value.values[0] > outbound.limit.unwrap()));
 }
 

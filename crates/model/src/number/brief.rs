@@ -74,9 +74,6 @@ mod tests {
     #[test]
     fn a_sentence_has_three_digits_of_a_value() {
         assert_eq!([0.0012, 0.9996e-6].map(time), ["1.20 ms", "1.00 us"]);
-        assert_eq!(
-            [bytes(842e6), bits(4.05e9), requests(68_712.0)],
-            ["842 MB/s", "32.4 Gb/s", "68.7 kIOPS"]
-        );
+        assert_eq!([bytes(842e6), bits(4.05e9), requests(68_712.0)], ["842 MB/s", "32.4 Gb/s", "68.7 kIOPS"]);
     }
 }

@@ -65,7 +65,9 @@ fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>) -> 
         return Outcome::Failed { kind, message: format!("{} {words} in {area}", slow.node), details };
     }
     match node.map(|node| node.standing) {
-        Some(Standing::Unknown) | None => Outcome::Skipped("too few nodes of its hardware, or too few results, to judge it"),
+        Some(Standing::Unknown) | None => {
+            Outcome::Skipped("too few nodes of its hardware, or too few results, to judge it")
+        }
         Some(_) => Outcome::Passed,
     }
 }

@@ -193,11 +193,11 @@ pub(crate) fn scale(metric: &Metric, area: Area) -> UnitScale {
 
 /// `165 to 178  limit`, `2.10 or more  base`, or a dash.
 pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
-    let source = metric.expectations.first().map(|range| match (&metric.name, range.source.as_str()) {
-        (MetricName::Clock, _) if is_open(range) => "base",
-        (MetricName::Clock, _) => "boost",
-        (_, "datasheet") => "data sheet",
-        (_, source) => source,
+    let source = metric.expectations.first().map(|range| match range.source.as_str() {
+        _ if is_open(range) => "base",
+        _ if metric.name == MetricName::Clock => "boost",
+        "datasheet" => "data sheet",
+        source => source,
     });
     [range(metric, scale)].into_iter().chain(source.map(str::to_owned)).collect::<Vec<_>>().join("  ")
 }

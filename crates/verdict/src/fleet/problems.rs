@@ -123,7 +123,8 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
     }
     for (id, group) in groups.iter().enumerate().filter(|(_, group)| group.nodes < ENOUGH_NODES as u64) {
         let nodes = counted(group.nodes, "node");
-        let text = format!("{nodes} of one kind of hardware: at least {ENOUGH_NODES} are needed to decide which is slow");
+        let text =
+            format!("{nodes} of one kind of hardware: at least {ENOUGH_NODES} are needed to decide which is slow");
         problems.push(problem("small_group", text, names(id)));
     }
     problems

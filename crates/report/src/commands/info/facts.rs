@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(sheet_words(&turning), words);
         let solid = DriveSheet { reads_per_second: Some(98e3), checked: true, ..DriveSheet::default() };
         let words = sheet_words(&solid);
-        assert!(words.starts_with("reads 98") && words.ends_with(" of 4 KiB at random"), "{words}");
+        assert_eq!(words, "4 KiB random reads 98.00 kIOPS");
         let machine = Machine::default();
         let disk = Disk { name: "sda".into(), data_sheet: Some(solid), ..Disk::default() };
         let shown = section("Disks", &machine, |facts| super::disk(facts, &disk));

@@ -102,7 +102,7 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
     }
     for LimitProbe { what, value, source } in &probe.limits {
         let scale =
-            if what.contains("bytes") { UnitScale::MEGABYTES_PER_SECOND } else { UnitScale::REQUESTS_PER_SECOND };
+            if what.contains("bytes") { UnitScale::MEGABYTES_PER_SECOND } else { UnitScale::IOPS };
         let way = if what.starts_with("read") { "limit of reads" } else { "limit of writes" };
         facts.push(fact(way, scale.fixed(*value, 1), source));
     }
