@@ -101,8 +101,7 @@ fn probed(probe: &StorageProbe) -> Vec<Fact> {
         facts.push(fact(engine.name(), value, "setup attempt"));
     }
     for LimitProbe { what, value, source } in &probe.limits {
-        let scale =
-            if what.contains("bytes") { UnitScale::MEGABYTES_PER_SECOND } else { UnitScale::IOPS };
+        let scale = if what.contains("bytes") { UnitScale::MEGABYTES_PER_SECOND } else { UnitScale::IOPS };
         let way = if what.starts_with("read") { "limit of reads" } else { "limit of writes" };
         facts.push(fact(way, scale.fixed(*value, 1), source));
     }
