@@ -7,7 +7,7 @@ use model::peak::PeakKind;
 use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 
-use crate::expectation::judged_value;
+use crate::expectation::{HISTORY, judged_value, source_words};
 use crate::headline::Headline;
 use crate::rules::AreaRules;
 
@@ -130,12 +130,12 @@ fn compared(one: &Judged<'_>) -> String {
     let words = |value| quantity(value, Notation::of(one.row.area, one.metric.unit));
     let value = words(judged_value(one.metric));
     let expected = one.metric.expectations.first().map(|range| {
-        let ends = if one.metric.name == MetricName::Clock {
+        let ends = if one.metric.name == MetricName::Clock && range.source != HISTORY {
             range.text.clone()
         } else {
             format!("{} to {}", words(range.low), words(range.high))
         };
-        format!(", expected {ends} ({})", range.source)
+        format!(", expected {ends} ({})", source_words(range))
     });
     format!("{} {value}{}", one.headline.words(Some(one.row)), expected.unwrap_or_default())
 }
@@ -150,7 +150,12 @@ fn when(expected: &[&Judged<'_>]) -> String {
         Some(format!(": {} of its limit at {}", percent_whole(share.min(1.0)), clock(hz)))
     });
     let lost = expected.iter().filter_map(|one| lost(one.metric)).fold(0.0, f64::max);
-    let share = of_limit.unwrap_or_default();
+    let of_history = || {
+        let ranges = expected.iter().filter_map(|one| one.metric.expectations.first());
+        let runs = ranges.filter(|range| range.source == HISTORY).filter_map(|range| range.n).max()?;
+        Some(format!(": like the last {runs} runs of this machine"))
+    };
+    let share = of_limit.or_else(of_history).unwrap_or_default();
     if lost < LOST {
         return share;
     }
@@ -259,6 +264,20 @@ mod tests {
         ] {
             assert_eq!(disturbed(120e9, shares), format!("as expected; {by} during this run"));
         }
+    }
+
+    #[test]
+    fn what_earlier_runs_of_the_machine_reached_is_named() {
+        let of_history = |verdict| {
+            said(Some(verdict), |row| {
+                let range = &mut row.metrics[0].expectations[0];
+                (range.source, range.n) = (HISTORY.to_owned(), Some(4));
+            })
+            .1
+        };
+        let as_expected = of_history(ExpectationVerdict::AsExpected);
+        assert_eq!(as_expected, "as expected: like the last 4 runs of this machine");
+        assert!(of_history(ExpectationVerdict::Below).ends_with(" (last 4 runs)"));
     }
 
     #[test]

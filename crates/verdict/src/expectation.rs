@@ -101,6 +101,15 @@ pub(crate) fn verdict(
     })
 }
 
+/// The source of a range in a few words: `limit`, `data sheet`, `last 5 runs`.
+pub fn source_words(range: &Expectation) -> String {
+    match (range.source.as_str(), range.n) {
+        ("datasheet", _) => "data sheet".to_owned(),
+        (HISTORY, Some(n)) => format!("last {n} runs"),
+        (source, _) => source.to_owned(),
+    }
+}
+
 /// The value that is held against an expectation: the undisturbed one where it is known.
 pub(crate) fn judged_value(metric: &Metric) -> f64 {
     metric.summary.undisturbed.as_ref().map_or(metric.summary.median, |undisturbed| undisturbed.value)

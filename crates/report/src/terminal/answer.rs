@@ -8,6 +8,7 @@ use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
 use model::warning::{Confidence, Warning, WarningCode};
 
 use areas::{AnswerLine, HeadlineRow};
+use verdict::expectation::source_words;
 
 use super::header;
 use crate::html::text::listed;
@@ -193,13 +194,12 @@ pub(crate) fn scale(metric: &Metric, area: Area) -> UnitScale {
 
 /// `165 to 178  limit`, `2.10 or more  base`, or a dash.
 pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
-    let source = metric.expectations.first().map(|range| match range.source.as_str() {
-        _ if is_open(range) => "base",
-        _ if metric.name == MetricName::Clock => "boost",
-        "datasheet" => "data sheet",
-        source => source,
+    let source = metric.expectations.first().map(|range| match source_words(range).as_str() {
+        _ if is_open(range) => "base".to_owned(),
+        "limit" if metric.name == MetricName::Clock => "boost".to_owned(),
+        source => source.to_owned(),
     });
-    [range(metric, scale)].into_iter().chain(source.map(str::to_owned)).collect::<Vec<_>>().join("  ")
+    [range(metric, scale)].into_iter().chain(source).collect::<Vec<_>>().join("  ")
 }
 
 fn range(metric: &Metric, scale: UnitScale) -> String {
