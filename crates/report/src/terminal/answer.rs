@@ -7,8 +7,7 @@ use model::number::{Notation, UnitScale, counted, duration, spread};
 use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
 use model::warning::{Confidence, Warning, WarningCode};
 
-use areas::{AnswerLine, HeadlineRow};
-use verdict::expectation::source_words;
+use areas::{AnswerLine, HeadlineRow, source_words};
 
 use super::header;
 use crate::html::text::listed;
