@@ -5,7 +5,7 @@ use model::document::{Row, Status};
 use model::machine::Machine;
 use model::number::{clock, percent_whole};
 use model::peak::{Peak, PeakKind};
-use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName, Summary};
+use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 use model::warning::Confidence;
 
@@ -86,19 +86,23 @@ fn of_clock(machine: &Machine) -> Option<Expectation> {
 }
 
 /// The whole interval of the value against the range: of the value without interference where that is known, since noise is
-/// no property of the machine; else of the measured one, unless its confidence is low.
+/// no property of the machine. A result of low confidence can be as expected, but never below or above.
 pub(crate) fn verdict(
     metric: &Metric,
     range: &Expectation,
     confidence: Option<Confidence>,
 ) -> Option<ExpectationVerdict> {
-    let [low, high] = interval(&metric.summary, confidence)?;
-    let (under, over) = (high < range.low, low > range.high);
-    Some(match (under, over, metric.better) {
-        (false, false, _) => ExpectationVerdict::AsExpected,
-        (true, _, Better::Higher) | (_, true, Better::Lower) => ExpectationVerdict::Below,
-        _ => ExpectationVerdict::Above,
-    })
+    let is_low = confidence == Some(Confidence::Low);
+    let [low, high] = match &metric.summary.undisturbed {
+        Some(undisturbed) => undisturbed.ci95.unwrap_or([undisturbed.value; 2]),
+        None => metric.summary.ci95.filter(|_| !is_low)?,
+    };
+    match (high < range.low, low > range.high, metric.better) {
+        (false, false, _) => Some(ExpectationVerdict::AsExpected),
+        _ if is_low => None,
+        (true, _, Better::Higher) | (_, true, Better::Lower) => Some(ExpectationVerdict::Below),
+        _ => Some(ExpectationVerdict::Above),
+    }
 }
 
 /// The source of a range in a few words: `limit`, `data sheet`, `last 5 runs`.
@@ -115,16 +119,9 @@ pub(crate) fn judged_value(metric: &Metric) -> f64 {
     metric.summary.undisturbed.as_ref().map_or(metric.summary.median, |undisturbed| undisturbed.value)
 }
 
-fn interval(summary: &Summary, confidence: Option<Confidence>) -> Option<[f64; 2]> {
-    if let Some(undisturbed) = &summary.undisturbed {
-        return Some(undisturbed.ci95.unwrap_or([undisturbed.value; 2]));
-    }
-    summary.ci95.filter(|_| confidence != Some(Confidence::Low))
-}
-
 #[cfg(test)]
 mod tests {
-    use model::sample::Undisturbed;
+    use model::sample::{Summary, Undisturbed};
 
     use super::*;
     use crate::tests::{AREAS, document};
@@ -177,7 +174,8 @@ mod tests {
             judged(row(60.0, [40.0, 70.0], Some(97.0), Confidence::Low)).1,
             Some(ExpectationVerdict::AsExpected)
         );
-        assert_eq!(judged(row(60.0, [40.0, 70.0], Some(70.0), Confidence::Low)).1, Some(ExpectationVerdict::Below));
+        assert_eq!(judged(row(60.0, [40.0, 70.0], Some(70.0), Confidence::Fair)).1, Some(ExpectationVerdict::Below));
+        assert_eq!(judged(row(60.0, [40.0, 70.0], Some(70.0), Confidence::Low)).1, None);
     }
 
     #[test]
