@@ -24,6 +24,7 @@ pub(super) fn measured(area: Area, rows: &[&Row], document: &Document) -> Grid {
     let columns = [
         Column::number("Measured"),
         Column::number("±95 %"),
+        Column::number("Undisturbed"),
         Column::number("p99").base(Unit::Second),
         Column::number("CPU per request").base(Unit::Second),
         Column::number("Of peak").base(Unit::One),
@@ -55,6 +56,7 @@ fn cells(row: &Row, metric: &Metric) -> Vec<Cell> {
     vec![
         shown(Some(summary.median)),
         Cell::number(half, |half| format!("±{}", percent(half))),
+        shown(summary.undisturbed.as_ref().map(|found| found.value)),
         Cell::seconds(p99(row)),
         Cell::seconds(words::cpu_seconds_per_request(row)),
         Cell::share(metric.efficiency.map(|efficiency| efficiency.value)),

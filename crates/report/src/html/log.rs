@@ -25,7 +25,7 @@ pub(super) struct WarningKind {
     consequence: Option<&'static str>,
     /// `27 rows`.
     rows: String,
-    /// `7 with low confidence, 20 usable with care`.
+    /// `7 low confidence, 20 usable with care`.
     effect: String,
     /// The text of the worst warning.
     worst: String,
@@ -118,7 +118,10 @@ impl WarningKind {
             cause: rule.map(|rule| cause_words(rule.cause)),
             consequence: consequence.filter(|consequence| !worst.contains(consequence)),
             rows: counted(warnings.len() as u64, "result"),
-            effect: if lowered.is_empty() { effect(Confidence::High).to_owned() } else { lowered.join(", ") },
+            effect: match &parts[..] {
+                [only] => only.effect.to_owned(),
+                _ => lowered.join(", "),
+            },
             worst,
             advice,
             parts,

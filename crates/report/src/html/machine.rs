@@ -45,8 +45,8 @@ pub(super) fn state(document: &Document) -> Vec<(&'static str, String)> {
         ("load (1 min)", both(|state| state.load_average.map(|[load, ..]| format!("{load:.2}")))),
         ("memory available", both(|state| state.memory_available_bytes.map(size))),
         ("waited for a quiet machine", conditions.waited_seconds.map(duration)),
-        ("timed by", cost),
-        ("drift over the run", drift),
+        ("timer", cost),
+        ("timer drift over the run", drift),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -66,7 +66,7 @@ fn of_area(area: Area, document: &Document) -> Option<Value> {
     let inputs = grouped(inputs, |((name, _), input)| Some((name.clone(), input.source.as_str())));
     let inputs = inputs.into_iter().map(|((name, source), alike)| {
         let values = alike.into_iter().map(|((_, value), input)| (value, input.value)).collect();
-        context! { name, values => listed(values), source }
+        context! { name => name.replace('_', " "), values => listed(values), source }
     });
     (!greatest.is_empty()).then(|| {
         context! {
