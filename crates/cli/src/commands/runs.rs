@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bench::store::{Listed, Store};
+use bench::store::{Listed, RunHead, Store};
 use model::document::Document;
 use model::warning::Confidence;
 
@@ -39,7 +39,7 @@ pub(crate) fn runs() -> Result {
     Ok(Outcome::Done)
 }
 
-fn list(runs: &[Listed]) -> String {
+fn list(runs: &[Listed<RunHead>]) -> String {
     if runs.is_empty() {
         return "The store has no run. Measure one: assay\n".to_owned();
     }
@@ -54,8 +54,7 @@ fn list(runs: &[Listed]) -> String {
                     Some(Confidence::Low) => "low",
                     None => "no",
                 };
-                let measured = document.experiments.iter().filter(|row| row.confidence.is_some()).count();
-                let rows = document.experiments.len();
+                let (measured, rows) = (document.measured(), document.planned());
                 let end = if document.run.complete { "" } else { ", interrupted" };
                 let took = model::number::duration(document.run.seconds);
                 format!("{confidence:4} confidence   {measured} of {rows} benchmarks, {took}{end}")
