@@ -47,6 +47,7 @@ pub(super) struct RunContext<'a> {
 /// Why a thread ended early; `None`: another thread failed.
 pub(super) type EarlyEnd = Option<Trouble>;
 
+#[expect(clippy::unnecessary_wraps, reason = "every step of a thread ends early with this type")]
 pub(super) fn failed(reason: String) -> EarlyEnd {
     Some(Trouble::Failed(reason))
 }
