@@ -10,7 +10,12 @@ use crate::plan::{RULES, rules};
 
 /// The headline benchmarks of a run.
 pub fn headlines(document: &Document) -> Vec<HeadlineRow<'_>> {
-    headline_rows(document, RULES)
+    headlines_of(&document.experiments)
+}
+
+/// The headline benchmarks among these.
+pub fn headlines_of(rows: &[Row]) -> Vec<HeadlineRow<'_>> {
+    headline_rows(rows, RULES)
 }
 
 /// A line of the answer: one area, or several under one title.

@@ -77,6 +77,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
         repeat_share: *repeat_share,
         layout_seconds: layout_seconds(request),
         write_budget: request.write_budget.or(request.suite.write_budget.filter(|_| !request.exact_workload)),
+        not_compared: Vec::new(),
     })
 }
 
@@ -182,6 +183,8 @@ mod tests {
             assert!(ids.contains(&id), "{id}");
         }
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+        let first = plan.rows.iter().filter(|row| row.first).map(|row| row.experiment.id.as_str());
+        assert!(first.clone().all(|id| id.starts_with("cpu/fma/fp64/")) && first.count() == 4, "a headline soon");
         assert!(plan.expected_seconds() > 10.0 && plan.expected_seconds() < 120.0, "{}", plan.expected_seconds());
         assert!(
             plan.rows[0].expected_seconds(Some(1)) < plan.rows[0].expected_seconds(None),
@@ -205,6 +208,11 @@ mod tests {
         assert!(left_out.iter().all(|(id, _)| !id.starts_with("memory/")), "{left_out:#?}");
         let of_memory = plan.rows.iter().filter(|row| row.experiment.area == Area::Memory).count();
         assert_eq!(of_memory, 198);
+        let powers = plan.rows.iter().filter_map(|row| row.experiment.memory()).map(|params| params.working_set);
+        assert!(powers.clone().all(|bytes| bytes.is_power_of_two() && bytes >= 4 * (260 << 20)), "pmbw has them");
+        let mixed = plan.rows.iter().filter(|row| row.experiment.id.starts_with("disk/random-mixed/"));
+        let files_each = mixed.clone().filter(|row| row.experiment.id.contains("/per_thread/"));
+        assert_eq!((mixed.count(), files_each.count()), (35, 15), "8 B to 80 MiB");
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct SuiteReferences {
     #[serde(default)]
     pub tools: Vec<String>,
     /// Benchmarks without reference tools: globs of ids.
-    #[serde(default, rename = "not_beside")]
+    #[serde(default, alias = "not_beside")]
     pub without_tools: Vec<String>,
 }
 

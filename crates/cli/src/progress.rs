@@ -1,13 +1,14 @@
-//! The progress of a run on standard error: on a terminal a live line with the results above it, elsewhere a line per
-//! result for a log.
+//! The progress of a run on standard error: on a terminal a live line with the headline results above it, elsewhere a line
+//! per result for a log.
 
 use model::number::rough_duration;
 use std::io::Write;
 
 use bench::runner::Event;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::plan::Plan;
 use report::Style;
-use report::terminal::{provisional_line, row_line};
+use report::terminal::{HeadlineLines, provisional_line, row_line};
 
 use crate::environment::Stream;
 
@@ -28,21 +29,13 @@ fn form(template: &str) -> ProgressStyle {
 pub(crate) struct Progress {
     /// Errors only.
     quiet: bool,
-    /// On a terminal.
-    live: Option<Live>,
+    /// On a terminal: the progress, the remaining time, and the running benchmark.
+    live: Option<ProgressBar>,
+    headlines: HeadlineLines,
     /// What a log contains so far: benchmarks with a first result, and steps of the progress.
     seen: Vec<String>,
     steps: u32,
     style: Style,
-}
-
-/// The two lines at the bottom of a terminal.
-struct Live {
-    lines: MultiProgress,
-    /// The latest value of an unfinished benchmark.
-    latest: ProgressBar,
-    /// The progress, the remaining time, and the running benchmark.
-    bar: ProgressBar,
 }
 
 /// A log gets the progress in this many steps.
@@ -63,27 +56,26 @@ fn outlook(steps: &mut u32, seconds_left: f64, done: f64, (over, rows): (usize, 
 }
 
 impl Progress {
-    pub(crate) fn new(quiet: bool) -> Self {
-        let live = (!quiet && Stream::Error.is_terminal()).then(|| {
-            let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-            let latest = lines.add(ProgressBar::new(STEPS).with_style(form("{wide_msg}")));
-            let bar = lines.add(ProgressBar::new(STEPS).with_style(form("{bar:20} {prefix} {wide_msg}")));
-            Live { lines, latest, bar }
-        });
-        Self { quiet, live, seen: Vec::new(), steps: 0, style: Stream::Error.style() }
+    pub(crate) fn new(quiet: bool, plan: &Plan) -> Self {
+        let live = bar("{bar:20} {prefix} {wide_msg}").filter(|_| !quiet);
+        live.iter().for_each(|bar| bar.set_length(STEPS));
+        let headlines = HeadlineLines::new(&plan.empty_rows());
+        Self { quiet, live, headlines, seen: Vec::new(), steps: 0, style: Stream::Error.style() }
     }
 
-    /// Clears the live lines.
+    /// Clears the live line.
     pub(crate) fn end(&self) {
-        let _ = self.live.as_ref().map(|live| live.lines.clear());
+        self.live.iter().for_each(ProgressBar::finish_and_clear);
     }
 
-    /// Prints a line, above the live ones.
+    /// Prints a line, above the live one.
     fn line(&self, text: &str) {
-        let _ = match &self.live {
-            Some(live) => live.lines.println(text),
-            None => writeln!(std::io::stderr(), "{text}"),
-        };
+        match &self.live {
+            Some(bar) => bar.println(text),
+            None => {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            }
+        }
     }
 }
 
@@ -99,7 +91,7 @@ impl Progress {
             Event::CannotStore(reason) => self.line(&format!("assay: {reason}")),
             _ if self.quiet => {}
             Event::Launching { row, seconds_left, done, rows } => {
-                if let Some(Live { bar, .. }) = &self.live {
+                if let Some(bar) = &self.live {
                     #[expect(
                         clippy::cast_possible_truncation,
                         clippy::cast_sign_loss,
@@ -114,26 +106,26 @@ impl Progress {
                 }
             }
             Event::Provisional { row, of } => {
-                let text = provisional_line(row, of, &self.style);
-                match &self.live {
-                    Some(live) => live.latest.set_message(text),
-                    // A log gets only the first of a benchmark's provisional results.
-                    None if !self.seen.contains(&row.id) => {
-                        self.seen.push(row.id.clone());
-                        self.line(&text);
-                    }
-                    None => {}
+                // A log gets only the first of a benchmark's provisional results.
+                if self.live.is_none() && !self.seen.contains(&row.id) {
+                    self.seen.push(row.id.clone());
+                    self.line(&provisional_line(row, of, &self.style));
                 }
             }
             Event::Waiting(at_most) => {
-                if let Some(live) = &self.live {
-                    live.bar.set_message(format!("waiting for a quiet machine, at most {}", left(at_most)));
+                if let Some(bar) = &self.live {
+                    bar.set_message(format!("waiting for a quiet machine, at most {}", left(at_most)));
                 }
             }
             Event::NotQuiet(because) => {
                 self.line(&format!("The machine did not become quiet: {because} Measuring anyway."));
             }
-            Event::Finished(row) => self.line(&row_line(row, &self.style)),
+            Event::Finished(row) if self.live.is_none() || self.headlines.is_empty() => {
+                self.line(&row_line(row, &self.style));
+            }
+            Event::Finished(row) => {
+                self.headlines.of(row, &self.style).iter().for_each(|text| self.line(text));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::Row;
+use crate::document::{NotCompared, Row};
 use crate::experiment::{Area, DiskParams, Experiment};
 use crate::warning::Warning;
 use crate::wire::TestFile;
@@ -56,6 +56,9 @@ pub struct Planned {
     /// Whether tools run only if a filter chose it: a step of a curve that represents no cache level.
     #[serde(default)]
     pub alone: bool,
+    /// Whether it is measured before the other benchmarks of its area.
+    #[serde(default)]
+    pub first: bool,
     /// How it is sampled.
     pub sampling: Sampling,
     /// Work of all threads per sample, whatever time it takes; `None` where samples last a number of seconds.
@@ -89,6 +92,9 @@ pub struct Plan {
     pub layout_seconds: Option<u32>,
     /// Bytes that may be written to disks in all; `None` for as many as it takes.
     pub write_budget: Option<u64>,
+    /// Reference tools that were found and are compared with no benchmark.
+    #[serde(default)]
+    pub not_compared: Vec<NotCompared>,
 }
 
 /// Why there is no plan: bad input, in one sentence.
@@ -117,6 +123,7 @@ impl Planned {
             other_cpus: Vec::new(),
             reference_tools: Vec::new(),
             alone: false,
+            first: false,
             sampling,
             exact_work: None,
             setup_seconds: 0.0,

@@ -36,22 +36,25 @@ pub struct HeadlineRow<'a> {
     pub words: String,
     /// The benchmark; `None` where none was planned.
     pub row: Option<&'a Row>,
+    /// The name of its metric.
+    pub metric_name: MetricName,
     /// The metric that is shown; `None` where it was not measured.
     pub metric: Option<&'a Metric>,
 }
 
-/// The lines of the areas of a run, in order.
-pub fn headline_rows<'a>(document: &'a Document, table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
+/// The lines of the areas of these benchmarks, in order.
+pub fn headline_rows<'a>(all: &'a [Row], table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
     let mut last = "";
     let mut lines = Vec::new();
     for rules in table {
-        let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == rules.area).collect();
+        let rows: Vec<&Row> = all.iter().filter(|row| row.area == rules.area).collect();
         let title = (rules.answer.no_answer)(&rows).map_or(rules.answer.title, |[title, _]| title);
         for headline in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
             let row = headline.row(&rows);
             let group = if title == last { "" } else { title };
             let metric = row.and_then(|row| headline.metric(row));
-            lines.push(HeadlineRow { area: rules.area, group, words: headline.words(row), row, metric });
+            let (words, metric_name) = (headline.words(row), headline.metric);
+            lines.push(HeadlineRow { area: rules.area, group, words, row, metric_name, metric });
             last = title;
         }
     }

@@ -29,6 +29,10 @@ pub struct CpuChoice {
     /// Operations of each benchmark over all threads; exact workloads do all of them.
     #[arg(skip)]
     pub total: Option<f64>,
+    /// Whether they are measured before the other benchmarks of the area.
+    #[arg(skip)]
+    #[serde(default)]
+    pub first: bool,
 }
 
 impl CpuChoice {

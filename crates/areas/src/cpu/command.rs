@@ -21,7 +21,7 @@ fn survey() -> Sampling {
 fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
     let stanza = |isa: Vec<IsaChoice>, threads: &[Threads]| {
         let (op, elements, threads) = (vec![op], vec![element], threads.to_vec());
-        CpuChoice { op, elements, isa, threads, total: None }
+        CpuChoice { op, elements, isa, threads, ..CpuChoice::default() }
     };
     if !choice.isa.is_empty() {
         // A named instruction set applies to the operations that have it.

@@ -149,6 +149,7 @@ impl Cell<'_> {
             ..Experiment::new(cpu_id(&params), params, method)
         };
         Planned {
+            first: self.stanza.first,
             exact_work,
             setup_seconds: SETUP_SECONDS,
             obstacle: wanted.kernel.as_ref().err().cloned(),
@@ -214,7 +215,7 @@ mod tests {
 
     fn stanza(op: &[CpuOp], element: Element, choice: IsaChoice) -> CpuChoice {
         let (op, elements, isa) = (op.to_vec(), vec![element], vec![choice]);
-        CpuChoice { op, elements, isa, threads: vec![Threads::Count(1)], total: None }
+        CpuChoice { op, elements, isa, threads: vec![Threads::Count(1)], ..CpuChoice::default() }
     }
 
     fn rows_on(features: Features, machine: &Machine, stanzas: Vec<CpuChoice>) -> Result<Vec<Planned>, PlanError> {

@@ -69,7 +69,13 @@ pub(super) fn working_sets(
     // Under load the chase has half of the working set, which must exceed the caches.
     let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
     let caches_ask = asked.cache_bytes.unwrap_or(0).saturating_mul(caches);
-    let beyond = |least: u64| within(least.max(caches_ask).max(asked.room), obtainable);
+    let beyond = |least: u64| {
+        let bytes = least.max(caches_ask).max(asked.room);
+        // Of large areas pmbw, in the classic tables, has powers of two alone.
+        let power = bytes.checked_next_power_of_two().filter(|_| stanza.classic.is_some());
+        let fitting = power.filter(|power| within(*power, obtainable) == *power);
+        within(fitting.unwrap_or(bytes), obtainable)
+    };
     match stanza.working_sets() {
         _ if stanza.only_pattern() == MemoryPattern::Pair => Ok(vec![PAIR_BYTES]),
         WorkingSets::Least(least) => Ok(vec![beyond(least)]),
@@ -131,6 +137,12 @@ mod tests {
         assert_eq!(least(32 << 20), [gib]);
         assert_eq!(least(gib), [4 * gib]);
         assert_eq!(least(64 * gib), [8 * gib], "half of 16 GiB");
+        let classic = |cache| {
+            let stanza = stanza(|stanza| stanza.classic = Some("WS".into()));
+            working_sets(&request(false), &machine, &stanza, asked(cache)).unwrap()
+        };
+        assert_eq!((classic(300 << 20), least(300 << 20)), (vec![2 * gib], vec![1200 << 20]), "a size that pmbw has");
+        assert_eq!(classic(64 * gib), [8 * gib]);
         let exactly = |bytes| {
             let stanza = stanza(|stanza| stanza.working_sets = vec![bytes]);
             working_sets(&request(true), &machine, &stanza, asked(gib))

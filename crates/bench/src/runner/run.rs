@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Measures an area in blocks, each in a new order; returns the signal that ended it.
+    /// Measures an area in blocks, each in a new order, some benchmarks before the others; returns the signal that ended it.
     fn measure_area(&mut self, area: Area) -> Option<i32> {
         let mut block = self.last_block(area);
         loop {
@@ -144,6 +144,10 @@ impl<'a> Run<'a> {
             let mut order: Vec<usize> = (0..self.states.len()).filter(is_left).collect();
             if order.is_empty() {
                 return None;
+            }
+            let is_first = |index: &usize| self.states[*index].planned.first;
+            if order.iter().any(is_first) {
+                order.retain(is_first);
             }
             block += 1;
             // With a time budget the first block of a slow device keeps the suite's order.
@@ -437,6 +441,7 @@ fn empty_document(plan: &Plan, setting: &Setting<'_>) -> Document {
             label: setting.label.clone(),
             sessions: plan.sessions,
             declared: setting.declared.to_map(),
+            not_compared: plan.not_compared.clone(),
             ..RunInfo::default()
         },
         machine: setting.machine.clone(),

@@ -69,6 +69,18 @@ pub struct RunInfo {
     /// Each time that the run was gone on with after it had been cut off, in their order.
     #[serde(default)]
     pub resumed: Vec<Resumed>,
+    /// Reference tools that were found and compared with no result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<NotCompared>,
+}
+
+/// A reference tool that was found and compared with no result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NotCompared {
+    /// Its id.
+    pub tool: String,
+    /// Why not.
+    pub reason: String,
 }
 
 /// A run that had been cut off was gone on with.

@@ -1,8 +1,10 @@
-//! One row as one line, for the live progress.
+//! One result as one line, for the live progress.
 
 use model::document::{Row, Status};
+use model::sample::MetricName;
 use model::unit::Unit;
 
+use super::answer::scale;
 use super::notes::short_kind;
 use super::table::per_cycle;
 use crate::layout::{cut, width};
@@ -50,6 +52,61 @@ pub fn provisional_line(row: &Row, wanted: u32, style: &Style) -> String {
     let so_far = format!("{dots}so far, {samples} of {wanted} samples");
     let text = [value_words(row, style), so_far].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     format!("{id}{}", text.join("  "))
+}
+
+/// The headline benchmarks of a plan, for a line of each that is finished.
+#[derive(Debug)]
+pub struct HeadlineLines(Vec<HeadlineLine>);
+
+#[derive(Debug)]
+struct HeadlineLine {
+    id: String,
+    /// Area and benchmark in the words of the first screen.
+    words: String,
+    metric: MetricName,
+}
+
+impl HeadlineLines {
+    /// Those among the planned benchmarks.
+    pub fn new(planned: &[Row]) -> Self {
+        let mut title = "";
+        let mut all: Vec<(&str, HeadlineLine)> = Vec::new();
+        for line in areas::headlines_of(planned) {
+            title = if line.group.is_empty() { title } else { line.group };
+            if let Some(row) = line.row {
+                all.push((title, HeadlineLine { id: row.id.clone(), words: line.words, metric: line.metric_name }));
+            }
+        }
+        let widest = all.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
+        let named = all
+            .into_iter()
+            .map(|(title, line)| HeadlineLine { words: format!("{title:widest$}  {}", line.words), ..line });
+        Self(named.collect())
+    }
+
+    /// Whether the plan has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The lines of a finished benchmark: `CPU  FP64 multiply-add, 2 threads    116 GFLOP/s  ±0.9%  high`.
+    pub fn of(&self, row: &Row, style: &Style) -> Vec<String> {
+        let widest = self.0.iter().map(|line| width(&line.words)).max().unwrap_or(0);
+        let line = |line: &HeadlineLine| {
+            let words = style.clean(&format!("{:widest$}  ", line.words));
+            let Some(metric) = row.metric(line.metric).filter(|_| row.status == Status::Ok) else {
+                let reason = format!("not measured: {}", reason_words(row.reason.as_deref().unwrap_or(NO_REASON)));
+                let room = style.width.saturating_sub(width(&words)).max(16);
+                return format!("{words}{}", style.paint(&cut(&style.clean(&reason), room, style), Tone::Dim));
+            };
+            let scale = scale(metric, row.area);
+            let value = format!("{} {}", scale.three(metric.summary.median), scale.unit());
+            let spread = spread(&metric.summary, style.plus_minus()).replace(" %", "%");
+            let (confidence, tone) = row.confidence.map_or(("", Tone::Plain), |own| (own.name(), confidence_tone(own)));
+            format!("{words}{value:>VALUE_WIDTH$}  {spread:<6}  {}", style.paint(confidence, tone))
+        };
+        self.0.iter().filter(|line| line.id == row.id).map(line).collect()
+    }
 }
 
 fn padded_id(row: &Row, style: &Style) -> String {

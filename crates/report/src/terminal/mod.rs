@@ -1,6 +1,6 @@
 //! The result in a terminal: a line about the run, a table per area, reference tools, footnotes and findings.
 //!
-//! Live progress is printed by `cli`, a line for each row by [`row_line`].
+//! Live progress is printed by `cli`: a line for each headline result by [`HeadlineLines`], or for each result by [`row_line`].
 
 pub(crate) mod answer;
 mod areas;
@@ -29,7 +29,7 @@ use crate::style::Style;
 
 pub use answer::{Surroundings, answer};
 pub(crate) use header::{machine_words, state, suite_words, summary};
-pub use line::{provisional_line, row_line};
+pub use line::{HeadlineLines, provisional_line, row_line};
 
 /// The whole result, ending in a newline.
 pub fn render(document: &Document, style: &Style) -> String {

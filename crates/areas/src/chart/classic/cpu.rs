@@ -27,7 +27,7 @@ const ELEMENTS: [Element; 8] = {
 };
 
 const HPL: [&str; 2] = ["hpl", "hpcc"];
-/// What our own LINPACK is called where it stands for HPL.
+/// The name of our own LINPACK among the tools of a line.
 pub const OWN: &str = "assay";
 
 /// One workload of one type with one class of instructions.
@@ -103,12 +103,12 @@ fn point(row: &Row, classic: &Classic, document: &Document) -> Point {
     let is_fp64 = cpu::params(row).is_some_and(|params| params.element == Element::Fp64);
     // HPL computes with vectors of fp64.
     let is_as_hpl = is_fp64 && classic.class.as_deref() == Some("vector");
-    point.rate.tools = if is_as_hpl { hpl(document, point.threads).into_iter().collect() } else { Vec::new() };
+    point.rate.tools = if is_as_hpl { linpack(document, point.threads) } else { Vec::new() };
     point
 }
 
-/// The highest rate of HPL with as many threads; without it, that of our own LINPACK.
-fn hpl(document: &Document, threads: u32) -> Option<ToolValue> {
+/// The highest rates of HPL and of our own LINPACK with as many threads.
+fn linpack(document: &Document, threads: u32) -> Vec<ToolValue> {
     let rows = || document.experiments.iter().filter(|row| row.params.threads() == threads);
     let found = rows().flat_map(|row| &row.metrics).filter(|metric| metric.unit == Unit::FlopPerSecond);
     let found = found.flat_map(|metric| Measured::of(metric).tools);
@@ -116,9 +116,10 @@ fn hpl(document: &Document, threads: u32) -> Option<ToolValue> {
     let own = rows().filter(|row| solves_as_hpl(row) && row.status == Status::Ok);
     let own = own.filter_map(|row| row.metrics.first().filter(|metric| metric.unit == Unit::FlopPerSecond));
     let own = own.map(|metric| metric.summary.median);
-    let found = tools.reduce(f64::max).map(|value| (HPL[0], value));
-    let (tool, value) = found.or_else(|| Some((OWN, own.reduce(f64::max)?)))?;
-    Some(ToolValue { tool: tool.to_owned(), value, is_own: false })
+    let highest = [(HPL[0], tools.reduce(f64::max)), (OWN, own.reduce(f64::max))].into_iter();
+    highest
+        .filter_map(|(tool, value)| Some(ToolValue { tool: tool.to_owned(), value: value?, is_own: false }))
+        .collect()
 }
 
 /// The fewest threads that are as fast as any.
@@ -132,7 +133,7 @@ fn fewest(mut known: impl Iterator<Item = (u32, Estimate)> + Clone) -> Option<u3
 }
 
 const TOTAL: GivesWay = GivesWay { rank: 0, words: "the time for the total" };
-const VECTORS: GivesWay = GivesWay { rank: 2, words: "the vector peak of plain loops" };
+const VECTORS: GivesWay = GivesWay { rank: 3, words: "the vector peak of plain loops" };
 
 const SPEC: Spec = Spec {
     name: "classic-cpu",
@@ -146,14 +147,24 @@ const SPEC: Spec = Spec {
     headings: ["Measured", "Theoretical"],
     in_text: Some(["threads", "efficiency"]),
     interval: None,
-    tools: &[ToolColumns {
-        programs: &[HPL[0], OWN],
-        text: ["HPL", "HPL eff."],
-        grid: ["HPL measured", "HPL efficiency"],
-        gives_way: GivesWay { rank: 1, words: "HPL" },
-        is_kept: true,
-        names_program: false,
-    }],
+    tools: &[
+        ToolColumns {
+            programs: &HPL,
+            about: "HPL: its highest rate on as many threads, for FP64 vectors; HPL eff.: that over the theory",
+            text: ["HPL", "HPL eff."],
+            grid: ["HPL measured", "HPL efficiency"],
+            gives_way: GivesWay { rank: 1, words: "HPL" },
+            names_program: false,
+        },
+        ToolColumns {
+            programs: &[OWN],
+            about: "LINPACK: the same of Assay's own solver",
+            text: ["LINPACK", "LINPACK eff."],
+            grid: ["Assay LINPACK measured", "Assay LINPACK efficiency"],
+            gives_way: GivesWay { rank: 2, words: "LINPACK" },
+            names_program: false,
+        },
+    ],
 };
 
 pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
@@ -168,7 +179,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
         words.once(&points, |(series, _)| key(&series.key)).text("", Align::Left)
     };
     let labels = [
-        TableColumn::words(&points, |(series, _)| series.key.name()).grid(Column::text("Workload")).kept(),
+        TableColumn::words(&points, |(series, _)| series.key.name()).grid(Column::text("Workload")),
         label(|key| key.workload.clone(), |key| key.workload.clone()),
         label(|key| cpu::precision(key.element), |key| format!("{} {}", key.workload, key.element)).joined(),
         label(|key| key.class.clone(), CpuKey::name).joined(),
@@ -182,7 +193,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let notes = notes(&series, &points, total);
     let extra = [Vec::new(), vec![vectors], times.into_iter().collect()];
     let title = "The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)".to_owned();
-    let table = SPEC.table("", &points, (lines, notes), labels, extra);
+    let table = SPEC.table(document, "", &points, (lines, notes), labels, extra);
     vec![ClassicPart::Table(ClassicTable { title: Some(title), ..table })]
 }
 
@@ -198,7 +209,10 @@ fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f
              vectors: theory of the best vector loop, for plain loops.",
         )),
         kernels(series).map(Note::new),
-        Some(Note::new(hpl_words(points))),
+        points
+            .iter()
+            .all(|(_, point)| point.rate.theory.is_none())
+            .then(|| Note::new("The theory is unknown: the instructions per cycle of this processor are in no table.")),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -244,21 +258,6 @@ fn kernels(series: &[Series<CpuKey>]) -> Option<String> {
     let plain = of("plain").next().map(|_| PLAIN.to_owned());
     let shown: Vec<String> = plain.into_iter().chain(vector).collect();
     (!shown.is_empty()).then(|| shown.join(" "))
-}
-
-fn hpl_words(points: &[Line<'_, CpuKey>]) -> String {
-    let with = |tool: &str| -> Vec<String> {
-        let of_tool = points.iter().filter(|(_, point)| point.rate.tool(&[tool]).is_some());
-        of_tool.map(|(_, point)| threads(point.threads)).collect()
-    };
-    let own = with(OWN);
-    let who = match (with(HPL[0]).len(), own.len()) {
-        (0, 0) => return "HPL was not measured in this run.".to_owned(),
-        (_, 0) => "its highest rate".to_owned(),
-        (0, _) => "was not run; the highest rate of our own LINPACK, counted as HPL counts,".to_owned(),
-        _ => format!("its highest rate (our own LINPACK with {})", own.join(", ")),
-    };
-    format!("HPL: {who} with the same number of threads; HPL eff.: that over the theory of its line.")
 }
 
 #[cfg(test)]

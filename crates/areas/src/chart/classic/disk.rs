@@ -2,7 +2,7 @@
 
 use model::document::{Document, Row, Status};
 use model::experiment::{Classic, DiskParams};
-use model::io::{DiskCache, DiskOp, DiskPattern};
+use model::io::{DiskCache, DiskLayout, DiskOp, DiskPattern};
 use model::number::{power, quantity, size, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
@@ -11,8 +11,8 @@ use super::table::{
     Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, side_by_side,
     table_lines,
 };
-use super::values::{Estimate, Line, Measured, Point, Series, best, common, gathered, highest, lines, rows_of};
-use crate::chart::grid::{ABSENT, Column};
+use super::values::{Estimate, Line, Point, Series, best, common, gathered, highest, lines, rows_of};
+use crate::chart::grid::Column;
 use crate::disk::label::{cache_column, params};
 use crate::label::{Axis, Common, block_words, threads};
 
@@ -30,6 +30,7 @@ pub struct DiskKey {
     /// Bytes of a request.
     pub block: u64,
     pub cache: DiskCache,
+    pub layout: DiskLayout,
     /// Whether its answer is the time of requests and their number, not bytes per second.
     pub of_requests: bool,
 }
@@ -48,17 +49,27 @@ impl DiskKey {
             _ => classic.workload.as_str(),
         };
         let of_requests = counts_requests(classic.total) && params.block >= SECTOR_BYTES;
-        Self { workload: workload.to_owned(), block: params.block, cache: params.cache, of_requests }
+        Self {
+            workload: workload.to_owned(),
+            block: params.block,
+            cache: params.cache,
+            layout: params.layout,
+            of_requests,
+        }
     }
 
-    fn place(&self) -> (usize, u64, DiskCache) {
+    fn place(&self) -> (usize, u64, DiskCache, DiskLayout) {
         let workload = WORKLOADS.iter().position(|name| *name == self.workload).unwrap_or(WORKLOADS.len());
-        (workload, self.block, self.cache)
+        (workload, self.block, self.cache, self.layout)
     }
 
     /// Whether its blocks are too small for any device: the page cache gathers them.
     pub const fn is_below_sector(&self) -> bool {
         self.block < SECTOR_BYTES
+    }
+
+    const fn file_words(&self) -> &'static str {
+        if matches!(self.layout, DiskLayout::PerThread) { "each" } else { "" }
     }
 
     fn cache_words(&self) -> &'static str {
@@ -120,28 +131,24 @@ const TOTAL: GivesWay = GivesWay { rank: 2, words: "the time for the total" };
 const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
 const IOZONE: GivesWay = GivesWay { rank: 5, words: "IOzone" };
 
-/// The columns of tools; the first, of a terminal, only where fio was run.
 const TOOLS: &[ToolColumns] = &[
-    ToolColumns { text: ["fio", ""], grid: ["", ""], ..FIO_IN_GRID },
     ToolColumns {
         programs: &["iozone"],
+        about: "IOzone: the same benchmark, alternating with ours",
         text: ["IOzone", "IOzone eff."],
         grid: ["IOzone", "IOzone efficiency"],
         gives_way: IOZONE,
-        is_kept: true,
-        ..FIO_IN_GRID
+        names_program: false,
     },
-    FIO_IN_GRID,
+    ToolColumns {
+        programs: &["fio"],
+        about: "fio: the same benchmark, alternating with ours",
+        text: ["fio", ""],
+        grid: ["fio", "fio efficiency"],
+        gives_way: FIO,
+        names_program: false,
+    },
 ];
-
-const FIO_IN_GRID: ToolColumns = ToolColumns {
-    programs: &["fio"],
-    text: ["", ""],
-    grid: ["fio", "fio efficiency"],
-    gives_way: FIO,
-    is_kept: false,
-    names_program: false,
-};
 
 const THROUGHPUT: Spec = Spec {
     name: "classic-disk-throughput",
@@ -167,6 +174,7 @@ const LATENCY: Spec = Spec {
     units: ["ms"; 2],
     base: Some(Unit::Second),
     headings: ["Measured", "Theoretical"],
+    tools: TOOLS.split_at(1).0,
     ..THROUGHPUT
 };
 
@@ -187,6 +195,9 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let (of_requests, of_rates): (Vec<_>, Vec<_>) = all.iter().partition(|series| series.key.of_requests);
     let (rates, requests) = (lines(of_rates.iter().copied()), lines(of_requests));
     let place = where_measured(document).map_or_else(String::new, |place| format!(": {place}"));
+    let table = |spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesWay], notes| {
+        table(spec, document, place, points, extra, notes)
+    };
     let throughput = table(&THROUGHPUT, &place, &rates, &[FLUSHED, TOTAL], rate_notes(&rates, &requests));
     let timed = |series: &&&Series<DiskKey>| series.points.iter().any(|point| point.latency.estimate.is_some());
     let timed: Vec<&Series<DiskKey>> = of_rates.iter().filter(timed).copied().collect();
@@ -221,7 +232,14 @@ fn plain(value: f64) -> String {
     if (1e-6..1e-3).contains(&value.abs()) { format!("{value:.6}") } else { whole(value) }
 }
 
-fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesWay], notes: Vec<Note>) -> ClassicTable {
+fn table(
+    spec: &Spec,
+    document: &Document,
+    place: &str,
+    points: &[Line<'_, DiskKey>],
+    extra: &[GivesWay],
+    notes: Vec<Note>,
+) -> ClassicTable {
     let lines = table_lines(points, |series| &series.key.workload);
     let values = |of: fn(&Point) -> Option<f64>, heading: &str, gives_way: GivesWay| {
         let column = TableColumn::values(points, |(_, point)| of(point), |value| spec.text(value));
@@ -229,13 +247,11 @@ fn table(spec: &Spec, place: &str, points: &[Line<'_, DiskKey>], extra: &[GivesW
     };
     let timed = [values(|point| point.p99, "p99", P99), values(|point| point.flushed, "flushed", FLUSHED)];
     let total = extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
-    let has_fio = points.iter().any(|(_, point)| (spec.measured)(point).tool(&["fio"]).is_some());
-    let spec = Spec { tools: if has_fio { TOOLS } else { &TOOLS[1..] }, ..*spec };
     let extra = [timed.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
-    spec.table(place, points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
+    spec.table(document, place, points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
 }
 
-fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] {
+fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 4] {
     let of = |headings, word: fn(&DiskKey) -> String| {
         labels(points, headings, |point| word(key(point)), |point| key(point).clone())
     };
@@ -243,12 +259,14 @@ fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 3] 
         labels(points, ["", "Workload"], |point| key(point).workload.clone(), |point| key(point).workload.clone()),
         of(["block", "Block size"], |key| block_words(key.block)),
         of(["page cache", ""], |key| key.cache_words().to_owned()).grid(Column::text("Page cache")),
+        of(["file", "File"], |key| key.file_words().to_owned()),
     ]
 }
 
 /// `RS 1 MiB with 2 threads`.
 fn line_words((series, point): &Line<'_, DiskKey>) -> String {
-    format!("{} {} with {}", series.key.workload, block_words(series.key.block), threads(point.threads))
+    let files = if series.key.layout == DiskLayout::PerThread { " and a file each" } else { "" };
+    format!("{} {} with {}{files}", series.key.workload, block_words(series.key.block), threads(point.threads))
 }
 
 /// The fastest line of each workload past the page cache.
@@ -278,16 +296,17 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
         )),
         (!has_any(|point| point.rate.theory.is_some())).then(|| {
             Note::new(
-                "The drive's limits are unknown (-). Declare them: --declare disk.read_bps=7e9 --declare \
+                "The drive's limits are unknown. Declare them: --declare disk.read_bps=7e9 --declare \
                  disk.write_bps=5e9 --declare disk.read_iops=1e6 --declare disk.write_iops=5e5.",
             )
         }),
+        has(|key| key.layout == DiskLayout::PerThread)
+            .then(|| Note::new("File: one for all threads, or each has its own.")),
         has(|key| key.cache != DiskCache::Bypassed).then(|| Note::new(cache_words(points.iter().chain(requests)))),
         has_any(|point| point.flushed.is_some()).then(|| {
             let words = "Flushed: writes including the flush after each sample; measured is without it.";
             Note::needing(FLUSHED, words)
         }),
-        Some(tool_words(points, |point| &point.rate)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -304,7 +323,6 @@ fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
             "Measured: median time of one request as its thread sees it; theory: requests in flight over the drive's \
              highest rate of requests.",
         )),
-        Some(tool_words(points, |point| &point.latency)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -319,7 +337,7 @@ fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
         let words = format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total));
         Note::needing(TOTAL, words)
     });
-    [fastest, highest, total, Some(tool_words(points, |point| &point.iops))].into_iter().flatten().collect()
+    [fastest, highest, total].into_iter().flatten().collect()
 }
 
 fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Option<String> {
@@ -343,14 +361,4 @@ fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> Strin
         keys.iter().any(|key| key.is_below_sector()).then_some(small),
     ];
     shown.into_iter().flatten().collect::<Vec<_>>().join(" ")
-}
-
-fn tool_words(points: &[Line<'_, DiskKey>], measured: fn(&Point) -> &Measured) -> Note {
-    let shown = |tool: &str| format!("{tool}: its value of the same benchmark, alternating with ours.");
-    let has =
-        |of: fn(&Point) -> &Measured, tool: &str| points.iter().any(|(_, point)| of(point).tool(&[tool]).is_some());
-    let fio = has(measured, "fio").then(|| (Some(FIO), shown("fio")));
-    let has_iozone = has(|point| &point.rate, "iozone") || has(|point| &point.latency, "iozone");
-    let iozone = if has_iozone { shown("IOzone") } else { format!("IOzone was not run ({ABSENT}).") };
-    Note::joined(fio.into_iter().chain([(Some(IOZONE), iozone)]))
 }

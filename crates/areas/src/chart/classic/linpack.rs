@@ -1,4 +1,4 @@
-//! The classic tables of LINPACK, for each number of threads: the trials, then the sizes with their mean and best rates.
+//! The classic tables of LINPACK: the trials of each number of threads, then all sizes with their rates, theory and HPL.
 
 use model::document::{Document, Row, Status};
 use model::linpack::{LinpackOp, LinpackParams};
@@ -6,8 +6,10 @@ use model::number::{giga, whole};
 use model::sample::{MetricName, Sample};
 use model::unit::Unit;
 
-use super::table::{Align, ClassicPart, ClassicTable, Note, TableColumn, TableLine, seconds};
-use super::values::rows_of;
+use super::table::{
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, TableLine, ToolColumns, seconds, table_lines,
+};
+use super::values::{Line, Point, gathered, highest, lines, rows_of};
 use crate::chart::grid::{ABSENT, Column};
 use crate::label::threads;
 use crate::linpack::label::params;
@@ -95,28 +97,50 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let of_series = |series: &LinpackSeries<'_>| {
         let notes = missing(series);
         let missing = (!notes.is_empty()).then_some(ClassicPart::Notes(notes));
-        [ClassicPart::Table(trials(series)), ClassicPart::Table(sizes(series))].into_iter().chain(missing)
+        std::iter::once(ClassicPart::Table(trials(series))).chain(missing)
     };
-    let reading = (!series.is_empty()).then(|| ClassicPart::Notes(vec![READING.to_owned()]));
-    series.iter().flat_map(of_series).chain(reading).collect()
+    let reading = ClassicPart::Notes(vec![READING.to_owned()]);
+    let both = (!series.is_empty()).then(|| [reading, ClassicPart::Table(sizes(document, &series))]);
+    series.iter().flat_map(of_series).chain(both.into_iter().flatten()).collect()
 }
+
+const SIZES: Spec = Spec {
+    name: "classic-linpack-sizes",
+    title: "The classic LINPACK table of sizes, in 10^9 operations a second (GFlops)",
+    measured: |point| &point.rate,
+    lower_is_better: false,
+    format: giga,
+    factor: 1.0,
+    units: ["GFlops"; 2],
+    base: Some(Unit::FlopPerSecond),
+    headings: ["Measured", "Theoretical"],
+    in_text: Some(["threads", "efficiency"]),
+    interval: None,
+    tools: &[ToolColumns {
+        programs: &["hpl", "hpcc", "xlinpack"],
+        about: "HPL: the same system on as many CPUs, alternating with ours; HPL eff.: that over the theory",
+        text: ["HPL", "HPL eff."],
+        grid: ["HPL measured", "HPL efficiency"],
+        gives_way: GivesWay { rank: 1, words: "HPL" },
+        names_program: true,
+    }],
+};
 
 fn line(size: &LinpackSize<'_>, is_marked: bool) -> TableLine {
     let row = size.row;
     TableLine { id: row.id.clone(), status: row.status, confidence: row.confidence, begins_group: false, is_marked }
 }
 
-/// Size, leading dimension and alignment; the last two of them `everywhere`, or in a terminal alone.
-fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams, everywhere: bool) -> [TableColumn; 3] {
+/// Size, leading dimension and alignment.
+fn layout<P>(points: &[P], params: impl Fn(&P) -> &LinpackParams) -> [TableColumn; 3] {
     let count = |heading: &str, of: fn(&LinpackParams) -> u64| {
-        TableColumn::counts(points, |point| of(params(point))).text(heading, Align::Right)
+        TableColumn::counts(points, |point| of(params(point))).text(heading, Align::Right).grid(Column::number(heading))
     };
     let align = TableColumn::values(points, |point| Some(params(point).align as f64), |bytes| whole(bytes / KIB));
-    let in_grids = |column: TableColumn, heading: Column| if everywhere { column.grid(heading).kept() } else { column };
     [
-        count("Size", |params| params.n).grid(Column::number("Size")).kept(),
-        in_grids(count("LDA", |params| params.lda), Column::number("LDA")),
-        in_grids(align.text("Align", Align::Right), Column::number("Align").shown("KiB")),
+        count("Size", |params| params.n),
+        count("LDA", |params| params.lda),
+        align.text("Align", Align::Right).grid(Column::number("Align").shown("KiB")),
     ]
 }
 
@@ -129,47 +153,63 @@ fn trials(series: &LinpackSeries<'_>) -> ClassicTable {
         TableColumn::values(&points, |(_, trial)| value(trial), format)
     };
     let set = |column: TableColumn, heading: &str, base: Unit| {
-        column.text(heading, Align::Right).grid(Column::number(heading).base(base)).kept()
+        column.text(heading, Align::Right).grid(Column::number(heading).base(base))
     };
     let check = |trial: &Trial| trial.passes().map_or(ABSENT, |passes| if passes { "pass" } else { "fail" });
-    let mut columns: Vec<TableColumn> = layout(&points, |(size, _)| size.params, true).into();
+    let mut columns: Vec<TableColumn> = layout(&points, |(size, _)| size.params).into();
     columns.extend([
         // In a terminal as people say it, in a grid in seconds.
         values(|trial| Some(trial.seconds), seconds).text("Time", Align::Right),
-        values(|trial| Some(trial.seconds), whole).grid(Column::number("Time").shown("s").base(Unit::Second)).kept(),
+        values(|trial| Some(trial.seconds), whole).grid(Column::number("Time").shown("s").base(Unit::Second)),
         set(values(|trial| Some(trial.rate), giga), "GFlops", Unit::FlopPerSecond),
         set(values(|trial| trial.residual, scientific), "Residual", Unit::One),
         set(values(|trial| trial.scaled, scientific), "Residual(norm)", Unit::One),
         TableColumn::words(&points, |(_, trial)| check(trial).to_owned())
             .text("Check", Align::Left)
-            .grid(Column::text("Check"))
-            .kept(),
-        TableColumn::confidences(&lines).kept(),
+            .grid(Column::text("Check")),
+        TableColumn::confidences(&lines),
     ]);
     let notes = fastest(series).into_iter().chain([READING.to_owned()]).chain(missing(series));
     let notes = notes.map(Note::of_grid).collect();
-    ClassicTable { lines, columns, notes, ..titled("trials", "The classic LINPACK table", "(Align in KiB)", series) }
+    ClassicTable { lines, columns, notes, ..titled(series) }
 }
 
-fn sizes(series: &LinpackSeries<'_>) -> ClassicTable {
-    let sizes: Vec<&LinpackSize<'_>> = series.sizes.iter().filter(|size| !size.trials.is_empty()).collect();
-    let rate = |heading: &str, value: fn(&LinpackSize<'_>) -> Option<f64>| {
+/// The sizes that were solved, each on all numbers of threads.
+fn sizes(document: &Document, series: &[LinpackSeries<'_>]) -> ClassicTable {
+    let solved = series.iter().flat_map(|series| &series.sizes).filter(|size| !size.trials.is_empty());
+    let mut sizes: Vec<&LinpackSize<'_>> = solved.collect();
+    sizes.sort_by_key(|size| (size.params.n, size.params.lda, size.params.threads));
+    let series = gathered(sizes.iter().map(|size| ((size.params.n, size.params.lda), Point::of(size.row))));
+    let points: Vec<Line<'_, (u64, u64)>> = lines(&series);
+    let mut lines = table_lines(&points, |series| series.key);
+    lines.iter_mut().for_each(|line| line.is_marked = false);
+    let rate = |heading: &str, value: fn(&LinpackSize<'_>) -> Option<f64>, gives_way: GivesWay| {
         TableColumn::values(&sizes, |size| value(size), giga)
-            .text(heading, Align::Right)
+            .text(heading, Align::Decimal)
+            .gives_way(gives_way)
             .grid(Column::number(heading).shown("GFlops").base(Unit::FlopPerSecond))
-            .kept()
     };
-    let mut columns: Vec<TableColumn> = layout(&sizes, |size| size.params, false).into();
-    columns.extend([rate("Average", |size| size.average), rate("Maximal", |size| size.maximal)]);
-    let lines = sizes.iter().map(|size| line(size, false)).collect();
-    ClassicTable { lines, columns, ..titled("sizes", "LINPACK performance", "(GFlops)", series) }
+    let [size, lda, _] = layout(&sizes, |size| size.params);
+    let rates = [
+        rate("Average", |size| size.average, GivesWay { rank: 2, words: "the mean" }),
+        rate("Maximal", |size| size.maximal, GivesWay { rank: 3, words: "the highest rate" }),
+    ];
+    let best = highest(&points, |point| point.rate.efficiency);
+    let best = Note::highest(best, |(series, point)| format!("N = {} with {}", series.key.0, threads(point.threads)));
+    let reading = "Measured: the median of the trials; theory: operations per cycle x the measured clock.";
+    let unknown = "The theory is unknown: the instructions per cycle of this processor are in no table.";
+    let is_known = points.iter().any(|(_, point)| point.rate.theory.is_some());
+    let reading = Note::new(if is_known { reading } else { unknown });
+    let notes = best.into_iter().chain([reading]).collect();
+    let extra = [rates.into(), Vec::new(), Vec::new()];
+    SIZES.table(document, "", &points, (lines, notes), [size.once(&sizes, |size| size.params.n), lda], extra)
 }
 
-/// A table without lines; the unit is in its title in a terminal.
-fn titled(name: &str, title: &str, unit: &str, series: &LinpackSeries<'_>) -> ClassicTable {
-    let title = format!("{title}, {}", threads(series.threads));
-    let text = format!("{title} {unit}");
-    let grid = Some((format!("classic-linpack-{name}-t{}", series.threads), title));
+/// A table of trials without lines; the unit is in its title in a terminal.
+fn titled(series: &LinpackSeries<'_>) -> ClassicTable {
+    let title = format!("The classic LINPACK table, {}", threads(series.threads));
+    let text = format!("{title} (Align in KiB)");
+    let grid = Some((format!("classic-linpack-trials-t{}", series.threads), title));
     ClassicTable { grid, title: Some(text), ..ClassicTable::default() }
 }
 

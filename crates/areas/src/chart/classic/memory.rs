@@ -14,7 +14,7 @@ use super::table::{
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
-use crate::chart::grid::{ABSENT, Column};
+use crate::chart::grid::Column;
 use crate::label::{block_words, threads};
 use crate::memory::label::params;
 
@@ -142,14 +142,14 @@ const RATES: Spec = Spec {
 };
 const TOOL_COLUMNS: ToolColumns = ToolColumns {
     programs: &TOOLS,
+    about: "STREAM/pmbw: the faster of the two, counted as ours; for blocks, its rate without blocks on as many threads; \
+            their eff.: that over the theory",
     text: ["STREAM/pmbw", "their eff."],
     grid: ["pmbw/STREAM measured", "pmbw/STREAM efficiency"],
     gives_way: TOOL,
-    is_kept: true,
     names_program: true,
 };
 
-/// No tool measures the time of a block or of an access, and the columns are there all the same.
 const LATENCIES: Spec = Spec {
     name: "classic-memory-latency",
     title: "The classic memory table of latency: what one thread takes for one block, or for one access",
@@ -161,7 +161,7 @@ const LATENCIES: Spec = Spec {
     headings: ["Measured latency", "Theoretical"],
     in_text: None,
     interval: None,
-    tools: &[ToolColumns { programs: &[], text: [""; 2], names_program: false, ..TOOL_COLUMNS }],
+    tools: &[],
     ..RATES
 };
 
@@ -181,7 +181,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let by_threads = side_by_side(title, labels, &blocks);
     let with_blocks = rates.iter().copied().filter(|series| series.key.block.is_some());
     let latencies =
-        latency_table(&lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
+        latency_table(document, &lines(with_blocks.chain(accesses.iter().copied())), &lines(accesses.iter().copied()));
     let tables = [access_table(&lines(accesses)), latencies].map(ClassicPart::Table);
     [ClassicPart::Table(rate_table(&lines(rates), document))].into_iter().chain(by_threads).chain(tables).collect()
 }
@@ -200,7 +200,7 @@ fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTab
     let rows = rows.filter(|(_, classic)| WORKLOADS.contains(&classic.workload.as_str()));
     let working_set = common(rows.filter_map(|(row, _)| Some(params(row)?.working_set)));
     let notes = rate_notes(points, total, working_set);
-    RATES.table("", points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
+    RATES.table(document, "", points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
 }
 
 fn meanings(points: &[Line<'_, MemoryKey>]) -> impl Iterator<Item = Note> {
@@ -230,14 +230,18 @@ fn access_table(points: &[Line<'_, MemoryKey>]) -> ClassicTable {
     }
 }
 
-fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>]) -> ClassicTable {
+fn latency_table(
+    document: &Document,
+    points: &[Line<'_, MemoryKey>],
+    accesses: &[Line<'_, MemoryKey>],
+) -> ClassicTable {
     let lines = table_lines(points, |_| ());
     let words = |of_rate: fn(&MemoryKey) -> String, of_access: fn(&MemoryKey) -> String| {
         TableColumn::words(points, |(series, _)| (if series.key.is_rate() { of_rate } else { of_access })(&series.key))
     };
     let labels = [
-        words(|key| key.workload.clone(), |key| key.access()[0].to_owned()).grid(Column::text("Workload")).kept(),
-        words(MemoryKey::block_words, |_| String::new()).grid(Column::text("Block size")).kept(),
+        words(|key| key.workload.clone(), |key| key.access()[0].to_owned()).grid(Column::text("Workload")),
+        words(MemoryKey::block_words, |_| String::new()).grid(Column::text("Block size")),
     ];
     let chases: Vec<_> = accesses.iter().copied().filter(|(series, _)| series.key.op == MemoryOp::Load).collect();
     // The first of equals has the fewest threads.
@@ -252,9 +256,11 @@ fn latency_table(points: &[Line<'_, MemoryKey>], accesses: &[Line<'_, MemoryKey>
             format!("{} with {}", series.key.access()[0], threads(point.threads))
         }),
     ];
-    let tools = Note::new("No reference tool measures the time of a block or of an access.");
+    let tools = "No reference tool measures the time of a block or of an access";
+    let is_known = points.iter().any(|(_, point)| point.latency.theory.is_some());
+    let tools = Note::new(format!("{tools}{}.", if is_known { "" } else { ", and its limit is unknown" }));
     let notes = notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect();
-    LATENCIES.table("", points, (lines, notes), labels, Default::default())
+    LATENCIES.table(document, "", points, (lines, notes), labels, Default::default())
 }
 
 /// `RWS 1 MiB with 2 threads`.
@@ -285,23 +291,11 @@ fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: O
             "Measured: the median over one working set{set}; std dev: of the samples; theory: transfers/s x bus width \
              x channels."
         ))),
-        Some(Note::new(tool_words(points))),
         (!points.iter().any(|(_, point)| point.rate.theory.is_some())).then(|| {
-            Note::of_grid(format!(
-                "The memory's limit is unknown ({ABSENT}). Declare it: --declare memory.channels=12 --declare \
-                 memory.mts=6000."
-            ))
+            Note::new(
+                "The memory's limit is unknown. Declare it: --declare memory.channels=12 --declare memory.mts=6000.",
+            )
         }),
     ];
     notes.into_iter().flatten().collect()
-}
-
-fn tool_words(points: &[Line<'_, MemoryKey>]) -> String {
-    let mut tools = points.iter().filter_map(|(_, point)| point.rate.tool(&TOOLS)).peekable();
-    if tools.peek().is_none() {
-        return format!("STREAM and pmbw were not measured in this run ({ABSENT}).");
-    }
-    let for_blocks = "; for blocks, its rate without blocks on the same number of threads";
-    let others = if tools.all(|tool| tool.is_own) { "" } else { for_blocks };
-    format!("STREAM/pmbw: the faster of the two, counted as ours{others}; their eff.: that over the theory.")
 }

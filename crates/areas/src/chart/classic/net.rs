@@ -13,7 +13,7 @@ use super::table::{
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
 };
-use crate::chart::grid::{ABSENT, Column};
+use crate::chart::grid::Column;
 use crate::label::{Axis, Common, block_words};
 use crate::net::label::params;
 
@@ -93,8 +93,8 @@ const SOCKPERF: GivesWay = GivesWay { rank: 0, words: "sockperf" };
 const TOTAL: GivesWay = GivesWay { rank: 1, words: "the time for the total" };
 const LOSS: GivesWay = GivesWay { rank: 2, words: "what was lost" };
 const P99: GivesWay = GivesWay { rank: 3, words: "the 99th percentile" };
-const TOOL: GivesWay = GivesWay { rank: 5, words: "iperf and ping" };
-const IPERF: &[&str] = &["iperf3", "iperf"];
+const IPERFS: GivesWay = GivesWay { rank: 5, words: "iperf" };
+const PING: GivesWay = GivesWay { rank: 5, words: "ping" };
 
 const THROUGHPUT: Spec = Spec {
     name: "classic-net-throughput",
@@ -109,11 +109,11 @@ const THROUGHPUT: Spec = Spec {
     in_text: Some(["conc.", "eff."]),
     interval: Some(GivesWay { rank: 4, words: "the interval" }),
     tools: &[ToolColumns {
-        programs: IPERF,
+        programs: &["iperf3", "iperf"],
+        about: "iperf: the same benchmark, alternating with ours",
         text: ["iperf", "iperf eff."],
         grid: ["iperf measured", "iperf efficiency"],
-        gives_way: TOOL,
-        is_kept: true,
+        gives_way: IPERFS,
         names_program: true,
     }],
 };
@@ -127,14 +127,24 @@ const LATENCY: Spec = Spec {
     units: ["us"; 2],
     base: Some(Unit::Second),
     headings: ["Measured latency", "Theoretical latency"],
-    tools: &[ToolColumns {
-        programs: &["ping"],
-        text: ["ping", "ping eff."],
-        grid: ["ping measured", "ping efficiency"],
-        gives_way: TOOL,
-        is_kept: true,
-        names_program: false,
-    }],
+    tools: &[
+        ToolColumns {
+            programs: &["ping"],
+            about: "ping: messages of the same size, from 16 B on one connection; the kernel answers, so no process wakes up",
+            text: ["ping", "ping eff."],
+            grid: ["ping measured", "ping efficiency"],
+            gives_way: PING,
+            names_program: false,
+        },
+        ToolColumns {
+            programs: &["sockperf"],
+            about: "sockperf: the same benchmark, from 14 B, alternating with ours",
+            text: ["sockperf", ""],
+            grid: ["sockperf measured", ""],
+            gives_way: SOCKPERF,
+            names_program: false,
+        },
+    ],
     ..THROUGHPUT
 };
 
@@ -152,7 +162,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let place = Common::of(&rows, Axis::Connections).words().map_or_else(String::new, |place| format!("; {place}"));
     let table = |kind, spec: &Spec, block, notes: fn(&[Line<'_, NetKey>]) -> Vec<Note>| {
         let points = of_kind(&series, kind);
-        ClassicPart::Table(table(kind, spec, &place, block, &points, notes(&points)))
+        ClassicPart::Table(table(kind, spec, document, (&place, block), &points, notes(&points)))
     };
     let block = ["block", "Block size"];
     vec![
@@ -170,26 +180,20 @@ pub fn of_kind(series: &[Series<NetKey>], kind: NetKind) -> Vec<Line<'_, NetKey>
 fn table(
     kind: NetKind,
     spec: &Spec,
-    place: &str,
-    block: [&str; 2],
+    document: &Document,
+    (place, block): (&str, [&str; 2]),
     points: &[Line<'_, NetKey>],
     notes: Vec<Note>,
 ) -> ClassicTable {
     let mut lines = table_lines(points, |series| series.key.protocol);
     // Protocols of one line each need no blank line between them.
     lines.iter_mut().zip(points).for_each(|(line, (series, _))| line.begins_group &= series.points.len() > 1);
-    let shares = |heading: &str| {
-        let column = TableColumn::shares(points, |(_, point)| point.loss).gives_way(LOSS);
-        (column, Column::number(heading).shown("%").base(Unit::One))
-    };
-    let has = |of: fn(&Point) -> Option<f64>| points.iter().any(|(_, point)| of(point).is_some());
-    let values = |heading: &str, gives_way: GivesWay, of: fn(&Point) -> Option<f64>| {
-        let column = TableColumn::values(points, |(_, point)| of(point), |value| spec.text(value));
-        has(of).then(|| column.text(heading, Align::Decimal).gives_way(gives_way))
-    };
-    let lost = has(|point| point.loss).then(|| shares("").0.text("lost", Align::Decimal));
-    let sockperf = |point: &Point| point.latency.tool(&["sockperf"]).map(|found| found.value);
-    let extra = [values("p99", P99, |point| point.p99), lost, values("sockperf", SOCKPERF, sockperf)];
+    let p99 = TableColumn::values(points, |(_, point)| point.p99, |value| spec.text(value));
+    let lost = TableColumn::shares(points, |(_, point)| point.loss).text("lost", Align::Decimal).gives_way(LOSS);
+    let extra = vec![
+        p99.text("p99", Align::Decimal).gives_way(P99),
+        lost.grid(Column::number("Lost").shown("%").base(Unit::One)),
+    ];
     let last = if kind == NetKind::Transfer {
         TableColumn::values(points, |(_, point)| point.latency.median(), |time| quantity(time, Unit::Second))
             .text("time of both", Align::Decimal)
@@ -197,14 +201,12 @@ fn table(
     } else {
         TableColumn::durations(points, "total in").gives_way(TOTAL)
     };
-    let (loss, heading) = shares("Lost");
     let protocol = |(series, _): &Line<'_, NetKey>| series.key.protocol.name().to_uppercase();
     let labels = [
         labels(points, ["", "Protocol"], protocol, protocol),
         labels(points, block, |(series, _)| block_words(series.key.block), |(series, _)| series.key),
     ];
-    let extra = [extra.into_iter().flatten().collect(), Vec::new(), vec![last, loss.grid(heading)]];
-    spec.table(place, points, (lines, notes), labels, extra)
+    spec.table(document, place, points, (lines, notes), labels, [extra, Vec::new(), vec![last]])
 }
 
 /// `TCP 64 KiB with 2 connections`.
@@ -224,11 +226,6 @@ pub fn best_of<'a>(points: &[Line<'a, NetKey>], by_latency: bool) -> Vec<Line<'a
 
 fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
-    let tool = if has_any(|point| point.rate.tool(IPERF).is_some()) {
-        "iperf: its value of the same benchmark, alternating with ours.".to_owned()
-    } else {
-        format!("iperf was not run ({ABSENT}).")
-    };
     let lost = "UDP: highest rate within the loss limit; lost: share of datagrams that did not arrive.";
     let what = "Fastest (smallest block and fewest connections whose interval no other line exceeds)";
     let total = common(points.iter().filter_map(|(_, point)| point.total));
@@ -242,19 +239,12 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
              eff.: measured over theory.",
         )),
         has_any(|point| point.loss.is_some()).then(|| Note::new(lost)),
-        Some(Note::needing(TOOL, tool)),
     ];
     notes.into_iter().flatten().collect()
 }
 
 fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
-    let ping = if has_any(|point| point.latency.tool(&["ping"]).is_some()) {
-        "ping: the system's ping with the same message size; the kernel answers it, so no process has to wake up."
-            .to_owned()
-    } else {
-        format!("ping was not run ({ABSENT}); it measures 16 B and more.")
-    };
     let in_full = points.iter().all(|(_, point)| point.in_full);
     let done = if in_full { "each sample did the total" } else { "computed from the rate" };
     let total = common(points.iter().filter_map(|(_, point)| point.total)).map(|total| {
@@ -262,9 +252,7 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         Note::needing(TOTAL, format!("Total in: the time for {trips}; {done}."))
     });
     let theory = (!has_any(|point| point.latency.theory.is_some())).then(|| {
-        Note::new(format!(
-            "The least round trip is unknown ({ABSENT}). For a network, declare it: --declare net.latency_s=1e-6."
-        ))
+        Note::new("The least round trip is unknown. For a network, declare it: --declare net.latency_s=1e-6.")
     });
     let words = |line: &Line<'_, NetKey>| {
         let time = line.1.latency.median().map(|time| quantity(time, Unit::Second)).unwrap_or_default();
@@ -277,7 +265,6 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         total,
         Some(Note::new("Measured: median of full round trips as the waiting thread sees them.")),
         theory,
-        Some(Note::needing(TOOL, ping)),
     ];
     notes.into_iter().flatten().collect()
 }

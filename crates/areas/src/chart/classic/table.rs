@@ -1,6 +1,6 @@
 //! A classic table as a value: each column has its texts for a terminal and its cells for a grid.
 
-use model::document::Status;
+use model::document::{Document, Status};
 use model::experiment::Area;
 use model::number::{duration, percent, quantity};
 use model::unit::Unit;
@@ -83,8 +83,10 @@ pub struct TableColumn {
     cells: Vec<Cell>,
     /// Its setting in a terminal; `None` for a column that only grids have.
     pub text: Option<TextHeading>,
-    /// Its heading in a grid, and whether it is there even where no line has anything in it.
-    grid: Option<(Column, bool)>,
+    /// Its heading in a grid; `None` for a column that only a terminal has.
+    grid: Option<Column>,
+    /// It is in the table even where no line has anything in it.
+    is_kept: bool,
     /// What it gives way as in a narrow terminal.
     pub gives_way: Option<GivesWay>,
     /// In a terminal it is below the heading of the column before it.
@@ -145,13 +147,17 @@ impl TableColumn {
             .grid(Column::text("Confidence"))
     }
 
-    /// The same in a grid, under this heading, unless no line has anything in it.
+    /// The same in a grid, under this heading.
     pub(super) fn grid(self, column: Column) -> Self {
-        Self { grid: Some((column, false)), ..self }
+        Self { grid: Some(column), ..self }
     }
 
     pub(super) fn kept(self) -> Self {
-        Self { grid: self.grid.map(|(column, _)| (column, true)), ..self }
+        Self { is_kept: true, ..self }
+    }
+
+    fn has_values(&self) -> bool {
+        self.is_kept || !self.cells.iter().all(Cell::is_absent)
     }
 
     pub(super) fn text(self, words: impl Into<String>, align: Align) -> Self {
@@ -181,6 +187,15 @@ impl TableColumn {
         self
     }
 
+    /// The same with `above` where the value exceeds its limit, and therefore has no share of it.
+    fn or_above(mut self, is_above: impl Iterator<Item = bool>) -> Self {
+        for (index, _) in is_above.enumerate().filter(|(_, is_above)| *is_above) {
+            self.cells[index] = Cell::text(ABOVE);
+            self.texts[index] = ABOVE.to_owned();
+        }
+        self
+    }
+
     /// The same with the status of what was not measured; `in_text`: in a terminal too, which else has it in a mark.
     fn or_status(mut self, lines: &[TableLine], in_text: bool) -> Self {
         for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.status != Status::Ok) {
@@ -190,6 +205,9 @@ impl TableColumn {
         self
     }
 }
+
+/// In place of an efficiency above 100 %.
+const ABOVE: &str = "above";
 
 pub(super) fn seconds(value: f64) -> String {
     if value < 59.995 { quantity(value, Unit::Second) } else { duration(value) }
@@ -220,11 +238,12 @@ pub(super) struct Spec {
 pub(super) struct ToolColumns {
     /// Names of the tool's programs; the first that was run counts.
     pub(super) programs: &'static [&'static str],
+    /// What its values are, for a note.
+    pub(super) about: &'static str,
     pub(super) text: [&'static str; 2],
     pub(super) grid: [&'static str; 2],
+    /// What it gives way as; the words name it in notes.
     pub(super) gives_way: GivesWay,
-    /// A grid has them even where the tool was not run.
-    pub(super) is_kept: bool,
     pub(super) names_program: bool,
 }
 
@@ -235,10 +254,43 @@ impl ToolColumns {
             column = column.text(self.text[index], Align::Decimal);
         }
         if !self.grid[index].is_empty() {
-            column.grid = Some((in_grid(self.grid[index]), self.is_kept));
+            column.grid = Some(in_grid(self.grid[index]));
         }
         column
     }
+}
+
+/// What the values of tools are, why lines have none, and which tools have none at all.
+fn tool_notes<K>(spec: &Spec, document: &Document, points: &[Line<'_, K>]) -> Vec<Note> {
+    let has = |tool: &ToolColumns, point: &Point| (spec.measured)(point).tool(tool.programs).is_some();
+    let (shown, others): (Vec<&ToolColumns>, Vec<&ToolColumns>) =
+        spec.tools.iter().partition(|tool| points.iter().any(|(_, point)| has(tool, point)));
+    let mut notes: Vec<Note> =
+        shown.iter().map(|tool| Note::needing(tool.gives_way, format!("{}.", tool.about))).collect();
+    let lacks = |(_, point): &Line<'_, K>| point.status == Status::Ok && !shown.iter().all(|tool| has(tool, point));
+    notes.extend(points.iter().any(lacks).then(|| {
+        Note::new("Tools have no value with more threads than CPUs, where a similar benchmark has it, or without an equivalent.")
+    }));
+    let all = || document.experiments.iter().flat_map(|row| &row.metrics).flat_map(|metric| &metric.references);
+    let why = |program: &&str| {
+        let failed = all().find(|found| found.tool == **program && found.status != Status::Ok);
+        let failed =
+            failed.map(|found| format!("{program} {}: {}", found.status, found.reason.as_deref().unwrap_or("")));
+        let unused = || document.run.not_compared.iter().find(|found| found.tool == **program);
+        failed.or_else(|| unused().map(|found| format!("{program} was found, but not compared: {}", found.reason)))
+    };
+    let reasons = spec.tools.iter().flat_map(|tool| tool.programs).filter_map(why);
+    notes.extend(reasons.map(|text| Note::new(format!("{}.", text.trim_end_matches(['.', ':', ' '])))));
+    let was_run = |tool: &ToolColumns| all().any(|found| tool.programs.contains(&found.tool.as_str()));
+    let unused =
+        |tool: &ToolColumns| document.run.not_compared.iter().any(|found| tool.programs.contains(&found.tool.as_str()));
+    let named = |what: &str, is: &dyn Fn(&ToolColumns) -> bool| {
+        let names: Vec<&str> = others.iter().filter(|tool| is(tool)).map(|tool| tool.gives_way.words).collect();
+        (!names.is_empty()).then(|| Note::new(format!("{what}: {}.", names.join(", "))))
+    };
+    notes.extend(named("Without a value of this kind", &was_run));
+    notes.extend(named("Not run", &|tool| !was_run(tool) && !unused(tool)));
+    notes
 }
 
 impl Spec {
@@ -260,9 +312,10 @@ impl Spec {
     /// `limits` after the limit, `last` before the confidences.
     pub(super) fn table<K>(
         &self,
+        document: &Document,
         place: &str,
         points: &[Line<'_, K>],
-        (lines, notes): (Vec<TableLine>, Vec<Note>),
+        (lines, mut notes): (Vec<TableLine>, Vec<Note>),
         labels: impl IntoIterator<Item = TableColumn>,
         extra: [Vec<TableColumn>; 3],
     ) -> ClassicTable {
@@ -272,16 +325,16 @@ impl Spec {
         let values = |of: fn(&Measured) -> Option<f64>| TableColumn::values(points, |line| of(metric(line.1)), format);
         let set = |column: TableColumn, text: &str, grid: Column| {
             let column = if self.in_text.is_some() { column.text(text, Align::Decimal) } else { column };
-            column.grid(grid).kept()
+            column.grid(grid)
         };
         let counts = || TableColumn::counts(points, |(_, point)| point.threads.into());
         let mut labels = labels.into_iter();
         let mut columns: Vec<TableColumn> = labels.next().into_iter().collect();
-        columns.push(counts().grid(Column::number("Concurrency")).kept());
+        columns.push(counts().grid(Column::number("Concurrency")));
         columns.extend(labels);
         columns.extend(self.in_text.map(|[threads, _]| counts().text(threads, Align::Right)));
         let medians = values(Measured::median).or_status(&lines, self.interval.is_none());
-        columns.push(set(medians, "measured", self.value_column(self.headings[0]).shown(self.units[0])));
+        columns.push(set(medians, "measured", self.value_column(self.headings[0]).shown(self.units[0])).kept());
         columns.extend(self.interval.map(|interval| {
             let half = |line: &Line<'_, K>| metric(line.1).estimate.and_then(Estimate::half_interval);
             TableColumn::values(points, half, percent).text(PLUS_MINUS, Align::Decimal).gives_way(interval)
@@ -297,7 +350,8 @@ impl Spec {
         }
         columns.push(set(values(|measured| measured.theory), "theory", self.value_column(self.headings[1])));
         columns.extend(limits);
-        let efficiency = TableColumn::shares(points, |line| metric(line.1).efficiency);
+        let is_above = || points.iter().map(|line| metric(line.1).is_above);
+        let efficiency = TableColumn::shares(points, |line| metric(line.1).efficiency).or_above(is_above());
         columns.push(set(efficiency, self.in_text.map_or("", |[_, words]| words), self.share_column("Efficiency")));
         for tool in self.tools {
             let share = |line: &Line<'_, K>| {
@@ -309,9 +363,16 @@ impl Spec {
         }
         let deviations = values(|measured| measured.estimate?.stddev);
         columns.push(set(deviations, "std dev", self.value_column("Standard deviation")));
-        columns.push(TableColumn::intervals(points, |line| metric(line.1).estimate, format).kept());
+        let intervals = TableColumn::intervals(points, |line| metric(line.1).estimate, format);
+        notes.extend((!intervals.has_values()).then(|| Note::new("A 95 % interval takes at least 6 samples.")));
+        columns.push(intervals);
         columns.extend(last);
         columns.push(TableColumn::confidences(&lines));
+        columns.retain(TableColumn::has_values);
+        notes.extend(is_above().any(|is| is).then(|| {
+            Note::new("Above: the value is higher than the theory, so the theory is not its limit, or is too low.")
+        }));
+        notes.extend(tool_notes(self, document, points));
         let title = format!("{}{place}", self.title);
         let grid = Some((self.name.to_owned(), title.clone()));
         ClassicTable { grid, title: self.in_text.map(|_| title), lines, columns, notes }
@@ -384,7 +445,7 @@ pub(super) fn labels<P, G: PartialEq>(
     word: impl Fn(&P) -> String,
     key: impl Fn(&P) -> G,
 ) -> TableColumn {
-    TableColumn::words(lines, word).once(lines, key).text(text, Align::Left).grid(Column::text(grid)).kept()
+    TableColumn::words(lines, word).once(lines, key).text(text, Align::Left).grid(Column::text(grid))
 }
 
 impl ClassicTable {
@@ -400,9 +461,9 @@ impl ClassicTable {
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
         let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.sentences(has)).collect();
         let (name, title) = self.grid?;
-        let own = self.columns.into_iter().filter_map(|column| Some((column.grid?, column.cells)));
-        let own = own.filter(|((_, kept), cells)| *kept || !cells.iter().all(Cell::is_absent));
-        let (columns, cells): (Vec<Column>, Vec<Vec<Cell>>) = own.map(|((column, _), cells)| (column, cells)).unzip();
+        let own = self.columns.into_iter().filter(TableColumn::has_values);
+        let (columns, cells): (Vec<Column>, Vec<Vec<Cell>>) =
+            own.filter_map(|column| Some((column.grid?, column.cells))).unzip();
         let line = |(index, line): (usize, TableLine)| GridLine {
             id: Some(line.id),
             cells: cells.iter().map(|column| column[index].clone()).collect(),
@@ -432,6 +493,6 @@ pub(super) fn side_by_side<K>(
         series.points.iter().map(|point| (point.threads, point.id.clone(), point.latency.estimate)).collect()
     };
     let lines: Vec<_> = series.iter().map(points).collect();
-    let labels = labels.into_iter().collect();
+    let labels = labels.into_iter().filter(TableColumn::has_values).collect();
     (!lines.is_empty()).then_some(ClassicPart::SideBySide(SideBySide { title, labels, lines }))
 }

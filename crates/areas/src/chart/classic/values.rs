@@ -5,6 +5,7 @@ use model::experiment::Classic;
 use model::number::deviation;
 use model::peak::Peak;
 use model::sample::{Metric, MetricName};
+use model::unit::Better;
 use model::warning::Confidence;
 use verdict::grouping::by_key;
 
@@ -61,6 +62,8 @@ pub struct Measured {
     pub theory: Option<f64>,
     /// Share of the limit that was reached, as the document has it.
     pub efficiency: Option<f64>,
+    /// Whether it exceeds its limit, and therefore has no efficiency.
+    pub is_above: bool,
     pub tools: Vec<ToolValue>,
 }
 
@@ -78,9 +81,14 @@ impl Measured {
         let found = metric.references.iter().filter(|found| found.status == Status::Ok);
         let tool =
             found.filter_map(|found| Some(ToolValue { tool: found.tool.clone(), value: found.median?, is_own: true }));
+        let theory = tightest(metric).map(|peak| peak.value);
+        let undisturbed = metric.summary.undisturbed.as_ref().map(|found| found.value);
+        let value = undisturbed.map_or(metric.summary.median, |value| value.max(metric.summary.median));
+        let rises = metric.better == Better::Higher && metric.efficiency.is_none();
         Self {
             estimate: Some(Estimate::of(metric)),
-            theory: tightest(metric).map(|peak| peak.value),
+            theory,
+            is_above: rises && theory.is_some_and(|theory| value > theory),
             efficiency: metric.efficiency.map(|efficiency| efficiency.value),
             tools: tool.collect(),
         }
@@ -102,6 +110,7 @@ impl Measured {
             estimate: self.estimate.or_else(|| other.estimate.map(|estimate| estimate.scaled(factor))),
             theory: self.theory.or_else(|| other.theory.map(|theory| theory * factor)),
             efficiency: self.efficiency.or(other.efficiency),
+            is_above: self.is_above || other.is_above,
             tools: self.tools.iter().cloned().chain(tools).collect(),
         }
     }

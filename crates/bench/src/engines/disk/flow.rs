@@ -17,7 +17,7 @@ use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
 use super::engines::{self, Opening, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
-use super::{layout, observed, traffic, trouble};
+use super::{layout, observed, one_write_in, traffic, trouble};
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window, share_of_work};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.
@@ -258,7 +258,8 @@ impl DiskFlow {
             Some(0 | 1) => 1,
             Some(_) => WINDOWS_TO_COME,
         };
-        let requests = left / windows / self.params.block / u64::from(self.params.threads.max(1));
+        let written_by_each = self.params.block * u64::from(self.params.threads.max(1));
+        let requests = left / windows * one_write_in(&self.params) / written_by_each;
         Some(requests.max(self.params.depth.into()))
     }
 

@@ -72,14 +72,14 @@ fn measure(
     let peer = server.map(|(target, _)| target.host.clone());
     let request = Request { peer, ..request(suite, choices, options, &machine)? };
     let places = places(&options.tool)?;
-    let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
+    let mut plan = plan(&request, &machine).map_err(|error| error.to_string())?;
+    let not_compared = bench::references::not_compared(&plan, &request.references.tools);
     // Most of all known tools fit no benchmark; only those that were named are reported.
-    let named = |tool: &&String| options.references.contains(*tool);
-    for tool in request.references.tools.iter().filter(named) {
-        if !plan.rows.iter().any(|row| row.reference_tools.contains(tool)) {
-            complain(&format!("{tool} compares with no benchmark of this plan"));
-        }
+    for found in not_compared.iter().filter(|found| options.references.contains(&found.tool)) {
+        complain(&format!("{} compares with no benchmark of this plan: {}", found.tool, found.reason));
     }
+    // Those of a suite were found.
+    plan.not_compared = if request.references.of_suite { not_compared } else { Vec::new() };
     if options.list {
         return list(&plan, options.brief);
     }
@@ -111,7 +111,7 @@ fn measure(
         store: environment::store().ok(),
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
-    let mut progress = Progress::new(options.quiet);
+    let mut progress = Progress::new(options.quiet, &plan);
     let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(event));
     progress.end();
     // The server is free for other clients while our output is read.

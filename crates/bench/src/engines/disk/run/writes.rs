@@ -8,6 +8,7 @@ use model::sample::MetricName;
 use model::unit::whole_part;
 use model::wire::TestFile;
 
+use crate::engines::disk::one_write_in;
 use crate::engines::resources::{NextRun, WriteForecast};
 
 /// Times the bytes in flight for a process run of unknown size: a slice of warm-up, a sample, and requests in flight.
@@ -31,7 +32,8 @@ pub(super) fn forecast(next: NextRun<'_>, params: &DiskParams, missing_bytes: u6
         file_bytes: missing_bytes + if next.planned.sampling.until_steady { all() } else { 0 },
         request_bytes: if params.op.writes() { next_run_bytes(next, params).unwrap_or_else(unknown) } else { 0 },
         can_stop: params.op.writes() && next.planned.exact_work.is_none(),
-        weight_bytes: WEIGHT_ROUNDS.saturating_mul(params.bytes_in_flight()).max(LEAST_WEIGHT_BYTES),
+        weight_bytes: (WEIGHT_ROUNDS.saturating_mul(params.bytes_in_flight()) / one_write_in(params))
+            .max(LEAST_WEIGHT_BYTES),
     })
 }
 
@@ -57,7 +59,7 @@ fn written(next: NextRun<'_>, params: &DiskParams) -> u64 {
 }
 
 fn write_share(params: &DiskParams) -> f64 {
-    if params.op.reads() { 0.5 } else { 1.0 }
+    1.0 / one_write_in(params) as f64
 }
 
 #[cfg(test)]
