@@ -7,7 +7,7 @@ use areas::chart::classic::disk::{self, DiskKey};
 use areas::chart::classic::memory::{self, MemoryKey};
 use areas::chart::classic::net::{self, NetKey, NetKind};
 use areas::chart::classic::{Line, Point, Series, highest, lines};
-use model::document::{Document, Status};
+use model::document::{Document, NotCompared, Status};
 use model::io::{DiskCache, Protocol};
 use model::isa::{Element, MemoryOp};
 use report::grid::grid;
@@ -165,6 +165,27 @@ fn the_fastest_line_is_the_first_that_the_others_do_not_exceed() {
     assert_eq!((series.key.op, point.threads), (MemoryOp::Copy, 2));
     let skipped = &memory_series(&all, "RWS", Some(80 << 20)).points[0];
     assert!(skipped.status == Status::Skipped && skipped.total_seconds.is_none());
+}
+
+#[test]
+fn a_value_above_its_theory_is_marked_and_a_tool_without_values_is_explained() {
+    let mut document = fixture::classic_memory();
+    for metric in document.experiments.iter_mut().flat_map(|row| &mut row.metrics) {
+        metric.references.clear();
+    }
+    let first = &mut document.experiments[0].metrics[0];
+    (first.efficiency, first.summary.median) = (None, 2.0 * first.peaks[0].value);
+    let reason = "pmbw has no size 1200MiB".to_owned();
+    document.run.not_compared = vec![NotCompared { tool: "pmbw".into(), reason }];
+    let table = grid(&document, "classic-memory-throughput").unwrap();
+    let above = table.lines.iter().filter(|line| line.cells.iter().any(|cell| cell.text == "above"));
+    assert_eq!(above.count(), 1);
+    assert!(table.columns.iter().all(|column| !column.heading.contains("pmbw")), "no empty column");
+    let notes = table.notes.join(" ");
+    assert!(
+        notes.contains("Above: ") && notes.contains("pmbw was found, but not compared: pmbw has no size"),
+        "{notes}"
+    );
 }
 
 fn disk_series<'a>(all: &'a [Series<DiskKey>], workload: &str, block: u64, cache: DiskCache) -> &'a Series<DiskKey> {

@@ -8,7 +8,7 @@ use model::experiment::Params;
 use model::io::DiskEngine;
 use model::warning::{Confidence, Warning, WarningCode};
 use report::Style;
-use report::terminal::{provisional_line, render, row_line};
+use report::terminal::{HeadlineLines, provisional_line, render, row_line};
 
 const fn style(width: usize, unicode: bool, color: bool) -> Style {
     Style { width, unicode, color }
@@ -86,6 +86,16 @@ fn rows_as_single_lines() {
     row.metrics.clear();
     lines.push(provisional_line(&row, 9, &Style::PLAIN));
     snapshot("row_lines", &lines.join("\n"));
+}
+
+#[test]
+fn headline_results_have_a_line_each_and_others_none() {
+    let mut document = fixture::all_areas();
+    let lines = HeadlineLines::new(&document.experiments);
+    (document.experiments[0].status, document.experiments[0].reason) = (Status::Skipped, Some("time_budget".into()));
+    let shown: Vec<String> = document.experiments.iter().flat_map(|row| lines.of(row, &RICH)).collect();
+    assert!(!shown.is_empty() && shown.len() < document.experiments.len());
+    snapshot("headline_lines", &shown.join("\n"));
 }
 
 #[test]

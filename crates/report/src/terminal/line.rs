@@ -61,7 +61,8 @@ pub struct HeadlineLines(Vec<HeadlineLine>);
 #[derive(Debug)]
 struct HeadlineLine {
     id: String,
-    /// Area and benchmark in the words of the first screen.
+    /// Its area, on the first screen.
+    title: &'static str,
     words: String,
     metric: MetricName,
 }
@@ -70,18 +71,11 @@ impl HeadlineLines {
     /// Those among the planned benchmarks.
     pub fn new(planned: &[Row]) -> Self {
         let mut title = "";
-        let mut all: Vec<(&str, HeadlineLine)> = Vec::new();
-        for line in areas::headlines_of(planned) {
+        let all = areas::headlines_of(planned).into_iter().filter_map(|line| {
             title = if line.group.is_empty() { title } else { line.group };
-            if let Some(row) = line.row {
-                all.push((title, HeadlineLine { id: row.id.clone(), words: line.words, metric: line.metric_name }));
-            }
-        }
-        let widest = all.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
-        let named = all
-            .into_iter()
-            .map(|(title, line)| HeadlineLine { words: format!("{title:widest$}  {}", line.words), ..line });
-        Self(named.collect())
+            Some(HeadlineLine { id: line.row?.id.clone(), title, words: line.words, metric: line.metric_name })
+        });
+        Self(all.collect())
     }
 
     /// Whether the plan has none.
@@ -91,9 +85,10 @@ impl HeadlineLines {
 
     /// The lines of a finished benchmark: `CPU  FP64 multiply-add, 2 threads    116 GFLOP/s  ±0.9%  high`.
     pub fn of(&self, row: &Row, style: &Style) -> Vec<String> {
-        let widest = self.0.iter().map(|line| width(&line.words)).max().unwrap_or(0);
+        let widest = |of: fn(&HeadlineLine) -> &str| self.0.iter().map(|line| width(of(line))).max().unwrap_or(0);
+        let (title, what) = (widest(|line| line.title), widest(|line| &line.words));
         let line = |line: &HeadlineLine| {
-            let words = style.clean(&format!("{:widest$}  ", line.words));
+            let words = format!("{:title$}  {:what$}  ", line.title, style.clean(&line.words));
             let Some(metric) = row.metric(line.metric).filter(|_| row.status == Status::Ok) else {
                 let reason = format!("not measured: {}", reason_words(row.reason.as_deref().unwrap_or(NO_REASON)));
                 let room = style.width.saturating_sub(width(&words)).max(16);

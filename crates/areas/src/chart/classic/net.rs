@@ -168,7 +168,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     vec![
         table(NetKind::Rate, &THROUGHPUT, block, rate_notes),
         table(NetKind::RoundTrip, &LATENCY, ["message", "Message size"], latency_notes),
-        table(NetKind::Transfer, &TRANSFERS, block, |_| Vec::new()),
+        table(NetKind::Transfer, &TRANSFERS, block, transfer_notes),
     ]
 }
 
@@ -267,6 +267,14 @@ fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         theory,
     ];
     notes.into_iter().flatten().collect()
+}
+
+fn transfer_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
+    let unknown = points.iter().all(|(_, point)| point.rate.theory.is_none());
+    unknown
+        .then(|| Note::new("No reference tool makes such transfers, and their limit is unknown."))
+        .into_iter()
+        .collect()
 }
 
 fn total_words(points: &[Line<'_, NetKey>], total: f64) -> String {
