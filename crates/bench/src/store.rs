@@ -49,6 +49,7 @@ pub struct Listed<T = Document> {
 /// What a list of runs shows of a document; reading no more of it takes a tenth of the time.
 #[derive(Debug, Deserialize)]
 pub struct RunHead {
+    schema: String,
     /// What was run.
     pub run: RunInfo,
     experiments: Vec<RowHead>,
@@ -75,7 +76,7 @@ impl RunHead {
 impl From<Document> for RunHead {
     fn from(document: Document) -> Self {
         let experiments = document.experiments.iter().map(|row| RowHead { confidence: row.confidence });
-        Self { experiments: experiments.collect(), run: document.run }
+        Self { experiments: experiments.collect(), schema: document.schema, run: document.run }
     }
 }
 
@@ -205,7 +206,7 @@ impl Store {
     pub fn list(&self) -> Vec<Listed<RunHead>> {
         let head = |name: String| {
             let folder = self.runs().join(&name);
-            let document = read::<RunHead>(&folder.join(DOCUMENT)).and_then(|head| {
+            let document = read(&folder.join(DOCUMENT), |head: &RunHead| &head.schema).and_then(|head| {
                 // Its journal has more.
                 if head.run.complete { Ok(head) } else { load_folder(&folder).map(RunHead::from) }
             });
@@ -431,33 +432,36 @@ fn load_folder(folder: &Path) -> Result<Document, String> {
 
 /// The document in a file.
 pub fn load_file(path: &Path) -> Result<Document, String> {
-    Ok(Document { schema: SCHEMA.to_owned(), ..read(path)? })
+    let document: Document = read(path, |document: &Document| &document.schema)?;
+    Ok(Document { schema: SCHEMA.to_owned(), ..document })
 }
 
-/// A document, or a part of one, where this version knows its schema.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+/// A document, or a part of one with its schema, if this version knows that.
+fn read<T: DeserializeOwned>(path: &Path, schema: fn(&T) -> &str) -> Result<T, String> {
     #[derive(Deserialize)]
     struct Head {
         schema: Option<String>,
     }
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read '{shown}': {error}"))?;
-    let schema = match serde_json::from_str::<Head>(&text) {
-        Ok(head) => head.schema,
-        // JSON of another shape.
-        Err(error) if error.is_data() => None,
-        Err(error) => return Err(format!("'{shown}' is not a run: {error}. {OTHER_RUN}")),
+    let unknown = |schema: &str| {
+        format!(
+            "'{shown}' has the schema '{schema}', which this version of Assay does not know. Use the version that wrote it"
+        )
     };
-    match schema.as_deref() {
-        Some(SCHEMA | EARLIER_SCHEMA) => {}
-        Some(other) => {
-            return Err(format!(
-                "'{shown}' has the schema '{other}', which this version of Assay does not know. Use the version that wrote it"
-            ));
-        }
-        None => return Err(format!("'{shown}' is not a run: it has no schema. {OTHER_RUN}")),
+    let is_known = |schema: &str| matches!(schema, SCHEMA | EARLIER_SCHEMA);
+    match serde_json::from_str::<T>(&text) {
+        Ok(document) if is_known(schema(&document)) => Ok(document),
+        Ok(document) => Err(unknown(schema(&document))),
+        Err(error) => Err(match serde_json::from_str::<Head>(&text) {
+            Ok(Head { schema: Some(schema) }) if is_known(&schema) => {
+                format!("'{shown}' is a damaged run: {error}. {OTHER_RUN}")
+            }
+            Ok(Head { schema: Some(schema) }) => unknown(&schema),
+            Err(error) if !error.is_data() => format!("'{shown}' is not a run: {error}. {OTHER_RUN}"),
+            _ => format!("'{shown}' is not a run: it has no schema. {OTHER_RUN}"),
+        }),
     }
-    serde_json::from_str(&text).map_err(|error| format!("'{shown}' is a damaged run: {error}. {OTHER_RUN}"))
 }
 
 #[cfg(test)]
