@@ -191,7 +191,7 @@ async function hovering(browser, file) {
   const chart = page.locator("svg.chart:visible").first();
   const tip = page.locator("#tip");
   await chart.scrollIntoViewIfNeeded();
-  const mark = chart.locator(".told").first();
+  const mark = chart.locator(".mark.told").first();
   await mark.hover({ force: true });
   const hovered = await tip.textContent();
   const parts = [["interval, nor that there is none", /±\s*[\d.]+ %|n=[1-5]\b/], ["n", /n=\d+/], ["value", /[\d.]+ [A-Za-z/]+/]];

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use model::document::Row;
+use model::document::{Document, Row, Status};
 use model::experiment::{Area, memory_id_names_working_set};
-use model::number::{percent, quantity};
-use model::unit::Unit;
+use model::number::brief::times;
+use model::number::{quantity, spread};
+use model::sample::Summary;
+use model::unit::{Better, Unit};
 
 use super::data::{
-    Body, Chart, ChartAxis, DotKind, DotLine, Dots, Mark, Panel, Plot, Point, Reading, Series, Shape, is_drawable,
+    Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Hue, Look, Mark, Panel, Plot, Point, Reading, Series,
+    Shape, Zone, is_drawable,
 };
 use super::grid::{Cell, Column};
 use super::measured::{
-    Curve, Measured, by_key, by_threads, curves, dot, efficiency_columns, list_names, median_columns, names,
-    value_columns,
+    Curve, Measured, best, by_key, by_threads, curves, list_names, looks, median_columns, names, ratio_columns,
+    uncrowded, value_columns, widest,
 };
+use super::observed::{Seen, answers, factors, range};
 use crate::label::{Axis, Workload, block_words, stem_of, workload};
 use crate::memory::label::{params as memory, without_block};
 
@@ -26,7 +30,13 @@ pub(crate) const PEAK: &str = "theoretical peak";
 
 impl Chart {
     pub(crate) fn new(area: Area, [name, title, about]: [&'static str; 3], columns: Vec<Column>, body: Body) -> Self {
-        Self { name, area: Some(area), title: title.to_owned(), about: about.to_owned(), columns, body }
+        let [title, about] = [title, about].map(str::to_owned);
+        Self { name, area: Some(area), title, observation: String::new(), about, columns, body }
+    }
+
+    /// The same with a sentence that answers its question.
+    pub(crate) fn observed(self, observation: Option<String>) -> Self {
+        Self { observation: observation.unwrap_or_default(), ..self }
     }
 }
 
@@ -50,9 +60,12 @@ pub(crate) struct Over {
 }
 
 impl Over {
-    fn chart(&self, columns: Vec<Column>, panels: Vec<Panel>) -> Chart {
-        let body = Body::Plot(Plot { x: self.x, y: self.y, limit: self.limit, panels });
+    fn chart(&self, columns: Vec<Column>, body: Body) -> Chart {
         Chart::new(self.area, [self.name, self.title, self.about], columns, body)
+    }
+
+    fn plot(&self, panels: Vec<Panel>) -> Body {
+        Body::Plot(Plot { x: self.x, y: self.y, limit: self.limit, panels })
     }
 
     fn place(&self, x: f64) -> String {
@@ -60,47 +73,70 @@ impl Over {
         self.places.words(x as u32)
     }
 
+    /// A line for each curve; curves of two points are dots, since a line would claim what is between them.
     pub(crate) fn medians(&self, mut curves: Vec<Curve<'_>>) -> Option<Chart> {
         curves.truncate(MOST_LINES);
         let unit = curves.first()?.points.first()?.1.metric.unit;
-        let series = curve_names(&curves, self.places).into_iter().zip(&curves).enumerate();
-        let series = series.map(|(look, (name, curve))| curve.series(name, look, |x| self.place(x))).collect();
-        Some(self.chart(median_columns(Some(unit)), vec![Panel { series, ..Panel::default() }]))
+        let names = curve_names(&curves, self.places);
+        let observation = self.growth(&curves, &names, unit);
+        let chart = if curves.iter().all(|curve| curve.points.len() == 2) {
+            self.chart(value_columns("Median", Some(unit)), self.slopes(&curves, names))
+        } else {
+            let looks = looks(&curves.iter().map(|curve| curve.points[0].1).collect::<Vec<_>>());
+            let series = names.into_iter().zip(&curves).zip(looks);
+            let series = series.map(|((name, curve), look)| curve.series(name, look, |x| self.place(x))).collect();
+            let zones = crowded(&curves).into_iter().collect();
+            let panel = Panel { series, zones, ..Panel::default() };
+            self.chart(median_columns(Some(unit)), self.plot(vec![panel]))
+        };
+        Some(chart.observed(observation))
     }
 
-    /// The efficiencies of each curve, and those of the reference tools against the same limit.
-    pub(crate) fn efficiencies(&self, mut curves: Vec<Curve<'_>>) -> Chart {
-        curves.truncate(MOST_LINES);
-        let mut series: Vec<Series> = Vec::new();
-        let mut push = |name: String, points: Vec<Point>| {
-            if !points.is_empty() {
-                series.push(Series::line(name, series.len(), points));
-            }
+    fn slopes(&self, curves: &[Curve<'_>], names: Vec<String>) -> Body {
+        let mut places: Vec<f64> = curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let count = places.len();
+        let shares_cpus = |x: f64| {
+            let mut points = curves.iter().flat_map(|curve| &curve.points);
+            points.any(|(place, measured)| place.total_cmp(&x).is_eq() && measured.is_crowded())
         };
-        for (name, curve) in curve_names(&curves, self.places).into_iter().zip(&curves) {
-            let own = curve.points.iter().filter_map(|(x, measured)| {
-                let mark = Mark { value: measured.efficiency()?, ..measured.mark() };
-                Some(measured.share_point(*x, self.place(*x), mark))
-            });
-            push(name.clone(), own.collect());
-            let tools = curve.points.iter().flat_map(|(_, measured)| measured.references());
-            for tool in tools.map(|(reference, _)| reference.tool.as_str()).collect::<BTreeSet<_>>() {
-                let shares = curve.points.iter().filter_map(|(x, measured)| {
-                    let (reference, median) = measured.references().find(|(reference, _)| reference.tool == tool)?;
-                    let share = Some(median / measured.limit()?).filter(|share| is_drawable(*share))?;
-                    let text = format!("{} of the same peak", percent(share));
-                    let mark = measured.reference_mark(reference, share, &text);
-                    Some(measured.share_point(*x, self.place(*x), mark))
-                });
-                push(format!("{name}, {tool}"), shares.collect());
-            }
-        }
-        self.chart(efficiency_columns(), vec![Panel { series, ..Panel::default() }])
+        let named = |(index, x): (usize, &f64)| {
+            let look = Look::step(index, count);
+            let beyond = if shares_cpus(*x) { ", more than CPUs" } else { "" };
+            kind(&format!("{}{beyond}", self.place(*x)), look.shape, Some(look.hue))
+        };
+        let mut kinds: Vec<DotKind> = places.iter().enumerate().map(named).collect();
+        kinds.push(kind(self.limit, Shape::Bar, None));
+        let which = |x: f64| places.iter().position(|place| place.total_cmp(&x).is_eq()).unwrap_or(0);
+        let lines = curves.iter().zip(names).map(|(curve, label)| {
+            let limits = curve.points.iter().filter_map(|(_, measured)| measured.limit_dot(count));
+            let marks = curve.points.iter().map(|(x, measured)| measured.dot(which(*x))).chain(limits).collect();
+            let ratio = Seen::ratio("", &curve.points[0].1, &curve.points[1].1);
+            let note = ratio.map_or_else(String::new, |ratio| times(ratio.value));
+            DotLine { label, note, marks, samples: Vec::new() }
+        });
+        Body::Dots(Dots { axis: self.y, kinds, lines: lines.collect(), spanned: true })
+    }
+
+    /// `From 1 thread to 2 threads: 1.11x (read) to 1.24x (copy) the rate.`, of threads with a CPU each.
+    fn growth(&self, curves: &[Curve<'_>], names: &[String], unit: Unit) -> Option<String> {
+        let ends = |curve: &Curve<'_>, name: &String| {
+            let mut own = curve.points.iter().filter(|(_, measured)| !measured.is_crowded());
+            let (first, last) = (own.next()?, own.last()?);
+            Some(((first.0, last.0), Seen::ratio(name, &first.1, &last.1)?))
+        };
+        let seen: Vec<_> = curves.iter().zip(names).filter_map(|(curve, name)| ends(curve, name)).collect();
+        let longest =
+            seen.iter().map(|(ends, _)| *ends).max_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)))?;
+        let alike = seen.into_iter().filter(|(ends, _)| *ends == longest).map(|(_, seen)| seen);
+        let what = if unit == Unit::Second { "time" } else { "rate" };
+        Some(format!("From {} to {}: {} the {what}.", self.place(longest.0), self.place(longest.1), factors(alike)?))
     }
 
     /// The medians over blocks: a panel for each workload, a line for each number of threads.
     pub(crate) fn blocks(&self, all: &[Measured<'_>]) -> Option<Chart> {
-        let curves = curves(all, 2, by_block);
+        let curves = curves(&uncrowded(all), 3, by_block);
         let unit = curves.first()?.points.first()?.1.metric.unit;
         let threads = |curve: &Curve<'_>| curve.first().params.threads();
         let counts: BTreeSet<u32> = curves.iter().map(threads).collect();
@@ -108,16 +144,46 @@ impl Over {
         panels.truncate(MOST_PANELS);
         let firsts: Vec<&Row> = panels.iter().map(|(_, curves)| curves[0].first()).collect();
         let titles = workload_names(&firsts, self.places);
+        let keys: Vec<Option<String>> = panels.iter().map(|(key, _)| key.clone()).collect();
+        let observation = self.best_blocks(all, keys.into_iter().zip(titles.iter().cloned()).collect());
         let panels = panels.into_iter().zip(titles).map(|((_, mut curves), title)| {
             curves.sort_by_key(threads);
             let series = curves.iter().map(|curve| {
-                let look = counts.iter().position(|count| *count == threads(curve)).unwrap_or(0);
-                curve.series(self.places.words(threads(curve)), look, bytes_words)
+                let step = counts.iter().position(|count| *count == threads(curve)).unwrap_or(0);
+                curve.series(self.places.words(threads(curve)), Look::step(step, counts.len()), bytes_words)
             });
             Panel { title, series: series.collect(), zones: Vec::new() }
         });
-        Some(self.chart(median_columns(Some(unit)), panels.collect()))
+        let columns = median_columns(Some(unit));
+        Some(self.chart(columns, self.plot(panels.collect())).observed(observation))
     }
+
+    /// The smallest block and the fewest threads of each workload that no other result beats, as the classic tables have
+    /// them: of all results, also of those whose threads share CPUs.
+    fn best_blocks(&self, all: &[Measured<'_>], workloads: Vec<(Option<String>, String)>) -> Option<String> {
+        let block = |own: &Measured<'_>| workload(own.row).and_then(|own| own.block);
+        let found = workloads.into_iter().filter_map(|(key, title)| {
+            let mut own: Vec<_> =
+                all.iter().filter(|own| workload(own.row).map(|own| own.key) == key).copied().collect();
+            own.sort_by_key(|own| (block(own), own.threads()));
+            let best = best(own)?;
+            let words = format!("{} with {}", block_words(block(&best)?), self.places.words(best.threads()));
+            Some((best.metric.better, (words, title)))
+        });
+        let found: Vec<(Better, (String, String))> = found.collect();
+        let which = if found.first()?.0 == Better::Lower { "Shortest" } else { "Fastest" };
+        Some(format!("{which}: {}.", answers(found.into_iter().map(|(_, answer)| answer).collect())?))
+    }
+}
+
+/// The stretch of an axis of threads where these share CPUs, from between the last count that does not.
+fn crowded(curves: &[Curve<'_>]) -> Option<Zone> {
+    let of = |crowded: bool| {
+        let all = curves.iter().flat_map(|curve| &curve.points);
+        all.filter(move |(_, measured)| measured.is_crowded() == crowded).map(|(x, _)| *x)
+    };
+    let from = (of(false).reduce(f64::max)? * of(true).reduce(f64::min)?).sqrt();
+    Some(Zone { from, to: f64::INFINITY, name: "more threads than CPUs".to_owned() })
 }
 
 fn curve_names(curves: &[Curve<'_>], places: Axis) -> Vec<String> {
@@ -172,25 +238,13 @@ fn at_one_block<'a>(all: &[Measured<'a>], is_better: impl Fn(&Curve<'a>, &Curve<
     chosen.collect()
 }
 
-pub(crate) const fn axis_title(unit: Unit) -> &'static str {
-    match unit {
-        Unit::FlopPerSecond | Unit::OpPerSecond => "Operations per second",
-        Unit::BytePerSecond => "Throughput",
-        Unit::Second => "Time",
-        Unit::PerSecond => "Operations per second completed",
-        Unit::Hertz => "Clock",
-        Unit::SecondPerByte => "CPU time per byte",
-        Unit::One => "Value",
-    }
-}
-
-pub(crate) fn kind(name: &str, shape: Shape, tone: Option<usize>) -> DotKind {
-    DotKind { name: name.to_owned(), shape, tone }
+pub(crate) fn kind(name: &str, shape: Shape, hue: Option<Hue>) -> DotKind {
+    DotKind { name: name.to_owned(), shape, hue }
 }
 
 pub(crate) fn kinds(names: &[&str]) -> Vec<DotKind> {
-    let shapes = [Shape::Circle, Shape::Square, Shape::Triangle];
-    names.iter().zip(shapes).enumerate().map(|(tone, (name, shape))| kind(name, shape, Some(tone))).collect()
+    let looks = (0..).map(|index| Look::nth(index, None));
+    names.iter().zip(looks).map(|(name, look)| kind(name, look.shape, Some(look.hue))).collect()
 }
 
 pub(crate) fn side_by_side(
@@ -206,42 +260,79 @@ pub(crate) fn side_by_side(
     Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: true })
 }
 
-/// Each result with its limit and the values of reference tools; `None` where no result has either.
-pub(crate) fn sides(area: Area, words: [&'static str; 3], limit: &str, all: &[Measured<'_>]) -> Option<Chart> {
-    let has_references = |measured: &Measured<'_>| measured.references().next().is_some();
-    let has_sides = |measured: &&Measured<'_>| measured.limit().is_some() || has_references(measured);
-    let mut shown: Vec<Measured<'_>> = all.iter().filter(has_sides).copied().collect();
-    shown.sort_by_key(|measured| !has_references(measured));
-    shown.truncate(MOST_LISTED);
-    // Floating-point operations are operations too; integer operations are no flop.
-    let leading = shown.iter().find(|measured| measured.metric.unit == Unit::OpPerSecond).or(shown.first())?;
-    let unit = leading.metric.unit;
-    let axis = ChartAxis::new(axis_title(unit), Reading::Auto(leading.notation()));
-    let references = shown.iter().flat_map(Measured::references);
-    let tools: Vec<&str> =
-        references.map(|(reference, _)| reference.tool.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
-    let shapes = [Shape::Diamond, Shape::Triangle, Shape::Square, Shape::Down, Shape::Plus, Shape::Cross];
-    let mut kinds = vec![kind("Assay", Shape::Circle, Some(0)), kind(limit, Shape::Bar, None)];
-    kinds.extend(tools.iter().zip(shapes.into_iter().cycle()).map(|(tool, shape)| kind(tool, shape, Some(1))));
-    let lines = shown.iter().zip(list_names(&shown)).map(|(measured, label)| {
-        let references = measured.references().map(|(reference, median)| {
-            let which = tools.iter().position(|tool| *tool == reference.tool).unwrap_or(0);
-            let value = quantity(median, measured.notation());
-            dot(which + 2, measured.reference_mark(reference, median, &value))
-        });
-        let marks = [measured.dot(0)].into_iter().chain(measured.limit_dot(1)).chain(references).collect();
-        let note = measured.efficiency().map_or_else(String::new, percent);
-        DotLine { label, note, marks, samples: Vec::new() }
+/// The ratios of the second kind of each group to the first, in words.
+pub(crate) fn ratios(
+    groups: &[Vec<(usize, Measured<'_>)>],
+    labels: &[String],
+    [first, second]: [usize; 2],
+) -> Option<String> {
+    let seen = groups.iter().zip(labels).filter_map(|(group, label)| {
+        let of = |kind: usize| group.iter().find(|(own, _)| *own == kind).map(|(_, own)| own);
+        Seen::ratio(label, of(first)?, of(second)?)
     });
-    let body = Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: true });
-    Some(Chart::new(area, words, value_columns("Value", Some(unit)), body))
+    factors(seen)
+}
+
+/// How each result compares with the reference tools that measured the same, rates and times apart.
+pub(crate) fn tools(document: &Document, area: Area, names: [&'static str; 2]) -> Vec<Chart> {
+    let of = |better: Better| {
+        let rows = document.experiments.iter().filter(|row| row.area == area && row.status == Status::Ok);
+        let all = rows.filter_map(|row| Some(Measured { row, metric: row.metrics.first()? }));
+        let compared = |own: &Measured<'_>| own.metric.references.iter().any(|tool| own.ratio_mark(tool).is_some());
+        widest(&all.filter(|own| own.metric.better == better && compared(own)).collect::<Vec<_>>())
+    };
+    let [rates, times] = [of(Better::Higher), of(Better::Lower)];
+    let chart = |name, what: [&'static str; 2], all| tools_chart(area, [name, what[0], what[1]], all);
+    let rates = chart(names[0], ["How do the rates compare with reference tools?", ABOUT_RATES], rates);
+    let times = chart(names[1], ["How do the times compare with reference tools?", ABOUT_TIMES], times);
+    rates.into_iter().chain(times).collect()
+}
+
+const ABOUT_RATES: &str = "Assay's rate relative to that of each reference tool, measured alternately, with the 95 % interval \
+                           of the ratio: to the right, Assay's is higher.";
+const ABOUT_TIMES: &str = "Assay's time relative to that of each reference tool, measured alternately, with the 95 % interval \
+                           of the ratio: to the right, Assay's is longer.";
+
+fn tools_chart(area: Area, words: [&'static str; 3], mut shown: Vec<Measured<'_>>) -> Option<Chart> {
+    shown.truncate(MOST_LISTED);
+    let ids = shown.iter().flat_map(|own| own.metric.references.iter().map(|reference| reference.tool.as_str()));
+    let ids: Vec<&str> = ids.collect::<BTreeSet<_>>().into_iter().collect();
+    let mut seen: Vec<Vec<Seen>> = vec![Vec::new(); ids.len()];
+    let mut lines = Vec::new();
+    for (own, label) in shown.iter().zip(list_names(&shown)) {
+        let mut marks = Vec::new();
+        for reference in &own.metric.references {
+            let (Some(mark), Some(kind)) = (own.ratio_mark(reference), ids.iter().position(|id| *id == reference.tool))
+            else {
+                continue;
+            };
+            seen[kind].push(Seen { value: mark.value, name: label.clone(), is_doubtful: own.is_doubtful() });
+            let interval = mark.interval.map(|ends| ends.map(|end| end - 1.0));
+            marks.push(DotMark { kind, at: mark.value - 1.0, interval, mark });
+        }
+        let note = if let [only] = &marks[..] { times(only.mark.value) } else { String::new() };
+        lines.push(DotLine { label, note, marks, samples: Vec::new() });
+    }
+    lines.first()?;
+    let found = ids.iter().zip(seen).filter_map(|(tool, seen)| Some(format!("{tool} {}", factors(seen)?)));
+    let found: Vec<String> = found.collect();
+    let observation = (!found.is_empty()).then(|| format!("Assay over the tool: {}.", found.join("; ")));
+    let looks = (0..ids.len()).map(|index| Look::nth(index, None));
+    let kinds = ids.iter().zip(looks).map(|(tool, look)| kind(tool, look.shape, Some(look.hue))).collect();
+    let axis = ChartAxis::new("Assay relative to the tool", Reading::Difference);
+    let body = Body::Dots(Dots { axis, kinds, lines, spanned: false });
+    Some(Chart::new(area, words, ratio_columns(), body).observed(observation))
 }
 
 /// A sample farther above the median than this is drawn at the end of the axis, so that the other samples stay apart.
 const FARTHEST: f64 = 1.0;
+/// Fewer samples do not show how steady a result is, and their median has no interval.
+const FEWEST: usize = 6;
 
 pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
-    let has_samples = |measured: &&Measured<'_>| measured.value() > 0.0 && measured.metric.samples.len() > 1;
+    let has_samples = |measured: &&Measured<'_>| {
+        measured.value() > 0.0 && measured.metric.samples.len() >= FEWEST && measured.interval().is_some()
+    };
     let shown: Vec<Measured<'_>> = all.iter().filter(has_samples).take(MOST_LISTED).copied().collect();
     let is_far = |measured: &Measured<'_>| {
         let ends = measured.interval().into_iter().flatten();
@@ -257,13 +348,21 @@ pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart>
         let note = quantity(median, measured.notation());
         DotLine { label, note, marks: vec![own], samples: samples.filter(|value| is_drawable(*value)).collect() }
     });
+    let widths = shown.iter().zip(list_names(&shown)).filter_map(|(measured, name)| {
+        let [low, high] = measured.interval()?;
+        Some(Seen { value: (high - low) / 2.0 / measured.value(), name, is_doubtful: false })
+    });
     let axis = ChartAxis::new("Difference from the result's median", Reading::Difference);
-    let kinds = vec![kind("median with its 95 % interval", Shape::Circle, Some(1))];
+    let kinds = vec![kind("median with its 95 % interval", Shape::Circle, Some(Hue::Plain(1)))];
     let body = Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: false });
     let about = "Every sample of some results as a dot, relative to the result's median, with the median's 95 % \
                  interval; the end of each line has the median.";
     let words = [name, "How steady were the samples?", about];
-    let mut chart = Chart::new(shown.first()?.row.area, words, value_columns("Value", None), body);
+    let half = |share: f64| Summary { median: 1.0, ci95: Some([1.0 - share, 1.0 + share]), ..Summary::default() };
+    let observation = range(widths, |share| spread(&half(share), "\u{b1}"));
+    let observation = observation.map(|widths| format!("Half of the 95 % interval: {widths} of the median."));
+    let chart = Chart::new(shown.first()?.row.area, words, value_columns("Value", None), body);
+    let mut chart = chart.observed(observation);
     if shown.iter().any(is_far) {
         chart.about.push_str(" Samples above twice the median are at the end of the axis.");
     }
@@ -275,7 +374,13 @@ const PERCENTILES: [&str; 6] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "sl
 pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, all: &[Measured<'_>]) -> Chart {
     let has = |measured: &&Measured<'_>| measured.metric.summary.percentiles.is_some();
     let shown: Vec<Measured<'_>> = all.iter().filter(has).take(MOST_TAILS).copied().collect();
-    let series = shown.iter().zip(list_names(&shown)).enumerate().filter_map(|(look, (measured, name))| {
+    let tails = shown.iter().zip(list_names(&shown)).filter_map(|(measured, name)| {
+        let of = measured.metric.summary.percentiles?;
+        let value = Some(of.p99 / of.p50).filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
+        Some(Seen { value, name, is_doubtful: measured.is_doubtful() })
+    });
+    let observation = factors(tails).map(|tails| format!("The 99th percentile is {tails} the median."));
+    let series = shown.iter().zip(list_names(&shown)).zip(looks(&shown)).filter_map(|((measured, name), look)| {
         let of = measured.metric.summary.percentiles?;
         let values = [of.p50, of.p90, of.p99, of.p99_9, of.p99_99, of.max];
         let points = values.into_iter().zip(PERCENTILES).enumerate().filter(|(_, (value, _))| is_drawable(*value));
@@ -294,5 +399,5 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
     let about =
         "Latency percentiles over all operations of all samples, a line for each result, on a logarithmic axis.";
     let columns = vec![Column::number("Latency").base(Unit::Second), Column::number("Operations")];
-    Chart::new(area, [name, title, about], columns, body)
+    Chart::new(area, [name, title, about], columns, body).observed(observation)
 }

@@ -16,6 +16,8 @@ pub struct Chart {
     pub area: Option<Area>,
     /// The question that it answers.
     pub title: String,
+    /// The answer in a sentence; empty where the results support none.
+    pub observation: String,
     /// A sentence that describes the drawing, for readers who do not see it.
     pub about: String,
     /// The columns of its table, after those that name a mark.
@@ -49,7 +51,6 @@ pub struct ChartAxis {
 
 impl ChartAxis {
     pub const THREADS: Self = Self::new("Threads", Reading::Counts);
-    pub const EFFICIENCY: Self = Self::new("Of the peak", Reading::Share);
 
     pub const fn new(title: &'static str, reading: Reading) -> Self {
         Self { title, reading }
@@ -74,6 +75,8 @@ pub enum Reading {
     Log(Notation),
     /// Shares from 0 to 1, as percentages.
     Share,
+    /// Shares from 0 to the largest, as percentages.
+    Part,
     /// Differences as shares, on both sides of 0.
     Difference,
     /// Counts; each that occurs has a tick.
@@ -109,16 +112,22 @@ pub struct Panel {
 #[derive(Clone, Debug)]
 pub struct Zone {
     pub from: f64,
+    /// Infinite where it has no end.
     pub to: f64,
     pub name: String,
+}
+
+impl Zone {
+    pub const fn is_open(&self) -> bool {
+        self.to.is_infinite()
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Its name in the key or next to its last point.
     pub name: String,
-    /// Number of its colour, dashes and shape: equal numbers look alike in every panel.
-    pub look: usize,
+    pub look: Look,
     /// Whether a line joins the points.
     pub joined: bool,
     /// Ascending by `x`.
@@ -130,7 +139,7 @@ pub struct Series {
 }
 
 impl Series {
-    pub fn line(name: String, look: usize, points: Vec<Point>) -> Self {
+    pub fn line(name: String, look: Look, points: Vec<Point>) -> Self {
         Self { name, look, joined: true, points, ..Self::default() }
     }
 }
@@ -183,14 +192,68 @@ pub struct Dots {
 pub struct DotKind {
     pub name: String,
     pub shape: Shape,
-    /// 0 the area's colour, 1 dark, 2 grey; `None` for a limit.
-    pub tone: Option<usize>,
+    /// `None` for a limit.
+    pub hue: Option<Hue>,
+}
+
+/// The colour, dashes and shape of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    pub hue: Hue,
+    /// Number of its dashes: 0 for none.
+    pub dash: usize,
+    pub shape: Shape,
+}
+
+impl Look {
+    /// The look of the n-th series of a chart, in the colour of its meaning if it has one.
+    pub fn nth(index: usize, hue: Option<Hue>) -> Self {
+        const SHAPES: [Shape; 7] =
+            [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Down, Shape::Plus, Shape::Cross];
+        let dash = if hue.is_some() { index } else { index / 3 };
+        Self { hue: hue.unwrap_or(Hue::Plain(index % 3)), dash: dash % 4, shape: SHAPES[index % SHAPES.len()] }
+    }
+
+    /// The look of the n-th of several counts, ascending.
+    pub fn step(index: usize, count: usize) -> Self {
+        Self { dash: 0, ..Self::nth(index, Some(Hue::step(index, count))) }
+    }
+}
+
+/// The meaning of a colour, the same in every chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hue {
+    /// Without a meaning: 0 the area's colour, 1 dark, 2 grey.
+    Plain(usize),
+    /// A count, from few (0) to many ([`Hue::STEPS`] - 1): shades of the area's colour.
+    Step(usize),
+    Read,
+    Write,
+    Tcp,
+    Udp,
+}
+
+impl Default for Hue {
+    fn default() -> Self {
+        Self::Plain(0)
+    }
+}
+
+impl Hue {
+    pub const STEPS: usize = 4;
+
+    /// The shade of the n-th of several counts, ascending.
+    pub fn step(index: usize, count: usize) -> Self {
+        let last = count.saturating_sub(1);
+        Self::Step(if last == 0 { 1 } else { (index.min(last) * (Self::STEPS - 1) + last / 2) / last })
+    }
 }
 
 /// The shape of a mark; shapes differ without colour too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of shapes")]
 pub enum Shape {
+    #[default]
     Circle,
     Square,
     Triangle,

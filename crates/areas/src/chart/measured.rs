@@ -1,15 +1,20 @@
 //! From results to points and marks: what a mark shows, and which results form a curve.
 
 use model::document::{Document, Row, Status};
-use model::experiment::Area;
+use model::experiment::{Area, Params};
+use model::io::{DiskOp, Protocol};
+use model::isa::MemoryOp;
+use model::number::brief::times;
 use model::number::{Notation, percent, quantity, spread};
 use model::reference::Reference;
 use model::sample::{Metric, MetricName};
-use model::unit::Unit;
+use model::unit::{Better, Unit};
+use model::warning::{Confidence, WarningCode};
 
 pub use verdict::grouping::by_key;
 
-use super::data::{DotMark, Mark, Point, Series, is_drawable};
+use super::classic::Estimate;
+use super::data::{DotMark, Hue, Look, Mark, Point, Series, is_drawable};
 use super::grid::{Cell, Column};
 use crate::disk::label as disk;
 use crate::label::{Axis, Common, Label, stem_of};
@@ -59,9 +64,37 @@ impl<'a> Measured<'a> {
         self.metric.efficiency.map(|efficiency| efficiency.value).filter(|value| is_drawable(*value))
     }
 
-    pub(crate) fn references(&self) -> impl Iterator<Item = (&'a Reference, f64)> + use<'a> {
-        let ok = self.metric.references.iter().filter(|reference| reference.status == Status::Ok);
-        ok.filter_map(|reference| Some((reference, reference.median.filter(|median| is_drawable(*median))?)))
+    /// Whether its threads shared CPUs.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed)
+    }
+
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.row.confidence == Some(Confidence::Low)
+    }
+
+    /// Whether it is better than another by the rule of the classic tables: their intervals do not meet.
+    fn beats(&self, other: &Self) -> bool {
+        let (own, other) = (Estimate::of(self.metric), Estimate::of(other.metric));
+        if self.metric.better == Better::Lower { own.undercuts(other) } else { own.exceeds(other) }
+    }
+
+    /// The colour of what it does, where that has one in every chart.
+    pub(crate) fn hue(&self) -> Option<Hue> {
+        match &self.row.params {
+            Params::Memory(params) => match params.op {
+                MemoryOp::Read => Some(Hue::Read),
+                MemoryOp::Write | MemoryOp::WriteNt => Some(Hue::Write),
+                _ => None,
+            },
+            Params::Disk(params) => match params.op {
+                DiskOp::Read | DiskOp::Reread => Some(Hue::Read),
+                DiskOp::Write | DiskOp::Rewrite => Some(Hue::Write),
+                _ => None,
+            },
+            Params::Net(params) => Some(if params.protocol == Protocol::Udp { Hue::Udp } else { Hue::Tcp }),
+            _ => None,
+        }
     }
 
     fn cell(&self, value: Option<f64>) -> Cell {
@@ -97,21 +130,28 @@ impl<'a> Measured<'a> {
         Mark { id: self.row.id.clone(), value, n, text, cells, ..Mark::default() }
     }
 
-    pub(crate) fn reference_mark(&self, reference: &Reference, value: f64, what: &str) -> Mark {
+    /// The mark of its ratio to a reference tool, with the cells of [`ratio_columns`].
+    pub(crate) fn ratio_mark(&self, reference: &Reference) -> Option<Mark> {
+        let ratio = reference.ratio.filter(|ratio| reference.status == Status::Ok && is_drawable(*ratio))?;
+        let interval = reference.ratio_ci95.filter(|ends| ends.iter().all(|end| is_drawable(*end)));
         let n = u32::try_from(reference.samples.len()).unwrap_or(u32::MAX);
         let version = reference.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
-        self.other_mark(value, n, &format!(", {}{version}: {what}, n={n}", reference.tool))
+        let ends = interval.map_or_else(String::new, |[low, high]| format!(" ({} to {})", times(low), times(high)));
+        let what = Label::sentence(self.row);
+        let text = format!("{what}: {}{ends} the result of {}{version}, n={n}", times(ratio), reference.tool);
+        let cell = |value: Option<f64>| Cell::number(value, times);
+        let cells = vec![
+            cell(Some(ratio)),
+            cell(interval.map(|ends| ends[0])),
+            cell(interval.map(|ends| ends[1])),
+            Cell::count(n),
+        ];
+        let (id, confidence) = (self.row.id.clone(), self.row.confidence);
+        Some(Mark { id, confidence, value: ratio, n, interval, text, cells })
     }
 
     pub(crate) fn point(&self, x: f64, place: String) -> Point {
         Point { x, place, y: self.value(), limit: self.limit(), mark: self.mark() }
-    }
-
-    /// The point of a share of the limit, with the cells of [`efficiency_columns`].
-    pub(crate) fn share_point(&self, x: f64, place: String, mark: Mark) -> Point {
-        let cells = vec![Cell::share(Some(mark.value)), Cell::count(mark.n)];
-        let mark = Mark { confidence: self.row.confidence, interval: None, cells, ..mark };
-        Point { x, place, y: mark.value, limit: None, mark }
     }
 
     pub(crate) fn dot(&self, kind: usize) -> DotMark {
@@ -146,8 +186,8 @@ pub(crate) fn median_columns(unit: Option<Unit>) -> Vec<Column> {
     columns
 }
 
-pub(crate) fn efficiency_columns() -> Vec<Column> {
-    vec![Column::number("Of the peak"), Column::number("Samples")]
+pub(crate) fn ratio_columns() -> Vec<Column> {
+    value_columns("Assay over the tool", None)
 }
 
 /// Results that differ in one thing only, ascending by it.
@@ -161,7 +201,7 @@ impl<'a> Curve<'a> {
         self.points[0].1.row
     }
 
-    pub(crate) fn series(&self, name: String, look: usize, place: impl Fn(f64) -> String) -> Series {
+    pub(crate) fn series(&self, name: String, look: Look, place: impl Fn(f64) -> String) -> Series {
         let points = self.points.iter().map(|(x, measured)| measured.point(*x, place(*x)));
         Series::line(name, look, points.collect())
     }
@@ -192,9 +232,25 @@ pub(crate) fn by_threads(row: &Row) -> Option<(String, f64)> {
     Some((stem_of(row), f64::from(row.params.threads())))
 }
 
-/// Of results that differ in their threads only, the one with the most.
+/// Of results that differ in their threads only, the one with the most that have a CPU each.
 pub(crate) fn widest<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
-    curves(all, 1, by_threads).into_iter().filter_map(|curve| curve.points.last().map(|(_, last)| *last)).collect()
+    let curves = curves(&uncrowded(all), 1, by_threads).into_iter();
+    curves.filter_map(|curve| curve.points.last().map(|(_, last)| *last)).collect()
+}
+
+/// The results whose threads have a CPU each.
+pub(crate) fn uncrowded<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    all.iter().filter(|own| !own.is_crowded()).copied().collect()
+}
+
+/// The best of results, the first of those that no other one beats.
+pub(crate) fn best<'a>(all: impl IntoIterator<Item = Measured<'a>>) -> Option<Measured<'a>> {
+    all.into_iter().reduce(|known, other| if other.beats(&known) { other } else { known })
+}
+
+/// The looks of results that are drawn together.
+pub(crate) fn looks(all: &[Measured<'_>]) -> Vec<Look> {
+    all.iter().enumerate().map(|(index, measured)| Look::nth(index, measured.hue())).collect()
 }
 
 /// The shortest distinct names of results that are drawn together.

@@ -2,14 +2,16 @@
 
 pub(crate) mod builders;
 pub mod classic;
+mod course;
 mod data;
 pub mod grid;
 pub(crate) mod measured;
+pub(crate) mod observed;
 mod roofline;
 
 pub use data::{
-    Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Mark, Matrix, MatrixCell, Panel, Plot, Point, Reading,
-    Series, Shape, Zone, is_drawable,
+    Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Hue, Look, Mark, Matrix, MatrixCell, Panel, Plot, Point,
+    Reading, Series, Shape, Zone, is_drawable,
 };
 pub use measured::by_key;
 
@@ -24,6 +26,7 @@ const CHARTS: &[fn(&Document) -> Vec<Chart>] = &[
     disk::charts::charts,
     net::charts::charts,
     roofline::charts,
+    course::charts,
 ];
 
 /// The charts that a document has results for; some of them may have nothing to draw.

@@ -4,11 +4,12 @@
 use model::document::{Document, Row};
 use model::experiment::Area;
 use model::isa::{CpuOp, Element, MemoryOp, MemoryPattern};
+use model::number::three;
 use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::builders::is_of_curve;
-use super::data::{Body, Chart, ChartAxis, Plot, Series};
+use super::data::{Body, Chart, ChartAxis, Look, Plot, Series};
 use super::measured::{Measured, median_columns};
 use crate::cpu::label as cpu;
 use crate::label::threads;
@@ -89,6 +90,7 @@ fn chart(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
     let series = |(look, (name, own)): (usize, &Roof<'_>), from: (f64, f64), to: (f64, f64), place: &str| {
         let mut point = own.point(to.0, place.to_owned());
         (point.y, point.limit, point.mark.interval) = (to.1, None, None);
+        let look = Look::nth(look, None);
         Series { joined: false, guide: vec![from, to], ..Series::line(name.clone(), look, vec![point]) }
     };
     let level = flat.iter().enumerate().map(|(look, roof)| {
@@ -103,7 +105,13 @@ fn chart(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
     });
     let x = ChartAxis::log("Operations per byte", Unit::One);
     let y = ChartAxis::log("Operations per second", Unit::FlopPerSecond);
+    let observation = sloped.iter().rev().find(|(name, _)| name == "DRAM").map(|(_, memory)| {
+        let (name, best) = &flat[0];
+        let ridge = three(best.value() / memory.value());
+        format!("{name} needs {ridge} operations per byte from memory; with fewer, memory is the limit.")
+    });
     Some(Chart {
+        observation: observation.unwrap_or_default(),
         name: "roofline",
         area: None,
         title: format!("What is the limit: arithmetic or memory? ({})", threads(count)),

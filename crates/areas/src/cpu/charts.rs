@@ -1,16 +1,20 @@
-//! Charts of arithmetic: scaling, share of the peak, gain by vectors.
+//! Charts of arithmetic: scaling, and the gain by vectors.
+
+use std::cmp::Reverse;
 
 use model::document::{Document, Row};
 use model::experiment::Area;
 use model::isa::{CpuOp, Element, Isa};
 use model::number::Notation;
+use model::number::brief::times;
 use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::{order, params, precision};
-use crate::chart::builders::{Over, PEAK, kind, samples, sides};
-use crate::chart::measured::{Curve, Measured, by_threads, curves, value_columns, widest};
-use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Reading, Shape};
+use crate::chart::builders::{Over, PEAK, kind, samples, tools};
+use crate::chart::measured::{Curve, Measured, by_threads, curves, uncrowded, value_columns};
+use crate::chart::observed::{Seen, factors};
+use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Hue, Reading, Shape};
 use crate::label::{Axis, same, threads};
 
 /// Operations of any type: a chart has integers as well as floating point.
@@ -21,28 +25,13 @@ const THROUGHPUT: Over = Over {
     area: Area::Cpu,
     name: "cpu-throughput-over-threads",
     title: "Does arithmetic scale with threads?",
-    about: "Operations per second over threads, a line for the best kernel of each precision, with the theoretical \
-            peak as a dash at each point.",
+    about: "Operations per second of the best kernel of each precision by threads, with the theoretical peak where it \
+            is known.",
     x: ChartAxis::THREADS,
     y: OPERATIONS,
     places: Axis::Threads,
     limit: PEAK,
 };
-
-const EFFICIENCY: Over = Over {
-    name: "cpu-efficiency-over-threads",
-    title: "How much of the peak does arithmetic reach?",
-    about: "The share of the theoretical peak that was reached over threads, for the best kernel of each precision.",
-    y: ChartAxis::EFFICIENCY,
-    ..THROUGHPUT
-};
-
-const SIDES: [&str; 3] = [
-    "cpu-sides",
-    "Measured and theoretical rate of each kernel",
-    "Operations per second of each kernel with the most threads, with its theoretical peak and the values of reference \
-     tools.",
-];
 
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let mut all = Measured::all(document, Area::Cpu, MetricName::Throughput);
@@ -51,16 +40,9 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let headline: Vec<Measured<'_>> =
         best.iter().filter_map(|curve| curve.points.last()).map(|(_, own)| *own).collect();
     best.retain(|curve| curve.points.len() > 1);
-    let mut peaks = widest(&all);
-    peaks.sort_by_key(|measured| order(measured.row));
-    let charts = [
-        THROUGHPUT.medians(best.clone()),
-        Some(EFFICIENCY.efficiencies(best)),
-        Some(plain_and_vector(&all)),
-        sides(Area::Cpu, SIDES, PEAK, &peaks),
-        samples("cpu-samples", &headline),
-    ];
-    charts.into_iter().flatten().collect()
+    let own = [THROUGHPUT.medians(best), Some(plain_and_vector(&all))].into_iter().flatten();
+    let tools = tools(document, Area::Cpu, ["cpu-tools", "cpu-tools-latency"]);
+    own.chain(tools).chain(samples("cpu-samples", &uncrowded(&headline))).collect()
 }
 
 /// The kernel of each precision with the most operations per instruction, in the order of the table.
@@ -80,7 +62,7 @@ fn is_plain(row: &Row) -> bool {
     params(row).is_some_and(|params| params.op == CpuOp::Plain || params.isa == Isa::Scalar)
 }
 
-/// The ordinary loop and the best vector kernel of a precision, with the most threads that both have.
+/// The ordinary loop and the best vector kernel of a precision, with the fewest threads that both have.
 fn plain_and_best<'a>(all: &[Measured<'a>], element: Element) -> Option<(Measured<'a>, Measured<'a>)> {
     let of = |plain: bool| {
         let is_its = move |row: &Row| is_plain(row) == plain && params(row).is_some_and(|own| own.element == element);
@@ -93,7 +75,7 @@ fn plain_and_best<'a>(all: &[Measured<'a>], element: Element) -> Option<(Measure
     // After the threads: the loop as compilers make it rather than one instruction at a time; the best vectors.
     let is_loop = |plain: &Measured<'_>| params(plain.row).is_some_and(|params| params.op == CpuOp::Plain);
     both.max_by(|(plain, vector), (other_plain, other_vector)| {
-        let rank = |plain: &Measured<'_>| (plain.threads(), is_loop(plain));
+        let rank = |plain: &Measured<'_>| (Reverse(plain.threads()), is_loop(plain));
         rank(plain).cmp(&rank(other_plain)).then(vector.value().total_cmp(&other_vector.value()))
     })
 }
@@ -102,17 +84,18 @@ fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
     let pairs = Element::ALL.iter().filter_map(|element| Some((*element, plain_and_best(all, *element)?)));
     let pairs: Vec<_> = pairs.collect();
     let common = same(pairs.iter().map(|(_, (plain, _))| plain.threads()));
+    let seen = pairs.iter().filter_map(|(element, (plain, vector))| Seen::ratio(&precision(*element), plain, vector));
+    let observation = factors(seen).map(|gains| format!("The vector kernel is {gains} as fast as the scalar loop."));
     let lines = pairs.into_iter().map(|(element, (plain, vector))| {
-        let ratio = vector.value() / plain.value();
-        let note = if ratio.is_finite() { format!("{ratio:.1}x") } else { String::new() };
+        let note = Seen::ratio("", &plain, &vector).map_or_else(String::new, |ratio| times(ratio.value));
         let precision = precision(element);
         let label = if common.is_some() { precision } else { format!("{precision}, {}", threads(plain.threads())) };
         let marks = [Some(plain.dot(0)), Some(vector.dot(1)), vector.limit_dot(2), plain.limit_dot(2)];
         DotLine { label, note, marks: marks.into_iter().flatten().collect(), samples: Vec::new() }
     });
     let kinds = vec![
-        kind("scalar", Shape::Square, Some(1)),
-        kind("vector", Shape::Circle, Some(0)),
+        kind("scalar", Shape::Square, Some(Hue::Plain(1))),
+        kind("vector", Shape::Circle, Some(Hue::Plain(0))),
         kind(PEAK, Shape::Bar, None),
     ];
     let body = Body::Dots(Dots { axis: OPERATIONS, kinds, lines: lines.collect(), spanned: true });
@@ -122,7 +105,8 @@ fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
         "Operations per second of a plain scalar loop and of the best vector kernel, per precision, with their \
          theoretical peaks. The end of each line has the ratio.",
     ];
-    let mut chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
+    let chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
+    let mut chart = chart.observed(observation);
     if let Some(common) = common {
         chart.title = format!("{} ({})", chart.title, threads(common));
     }

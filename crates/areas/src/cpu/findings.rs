@@ -4,9 +4,8 @@ use model::document::{Finding, Row};
 use model::isa::{CpuOp, Element};
 use model::machine::Machine;
 use model::number::brief::{percent, times};
-use model::sample::MetricName;
 use verdict::findings::estimate::rate;
-use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::rules::{FindingRules, Rule};
 use verdict::findings::words::joined;
 
 use super::label::{LABELS, params, precision};
@@ -29,7 +28,6 @@ const SECOND_THREADS: Rule = Rule::new(
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
     scaling_series,
-    table_slot,
     rules: &[PLAIN_BEHIND_VECTOR, SECOND_THREADS],
     results: |quiet, series, machine| plain(quiet).into_iter().chain(second_threads(series, machine)).collect(),
     ..FindingRules::new(LABELS.title)
@@ -47,12 +45,6 @@ fn describe(row: &Row) -> String {
     };
     let set = if row.classic.is_some() { String::new() } else { format!(" ({})", params.isa.title()) };
     format!("{} {op}{set}", precision(params.element))
-}
-
-fn table_slot(row: &Row) -> Option<TableSlot> {
-    let table = if is(row, "plain") { "CPU, plain" } else { "CPU, vector" };
-    let workload = format!("{} {}", row.classic.as_ref()?.workload, params(row)?.element);
-    Some(TableSlot { table, workload, block: None, rate: Some(MetricName::Throughput) })
 }
 
 fn is(row: &Row, class: &str) -> bool {

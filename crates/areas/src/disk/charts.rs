@@ -8,38 +8,28 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::params;
-use crate::chart::builders::{
-    Over, PEAK, at_best_block, at_smallest_block, axis_title, kinds, percentiles, samples, side_by_side, sides,
-};
-use crate::chart::measured::{Curve, Measured, by_key, curves, names, value_columns, widest};
+use crate::chart::builders::{Over, PEAK, at_best_block, kinds, percentiles, ratios, samples, side_by_side, tools};
+use crate::chart::measured::{Curve, Measured, by_key, curves, names, uncrowded, value_columns, widest};
 use crate::chart::{Chart, ChartAxis, Reading};
 use crate::label::Axis;
 
 const REQUESTS: ChartAxis = ChartAxis::new("Requests completed", Reading::Auto(Notation::Iops));
-const LATENCY: ChartAxis = ChartAxis::auto("Latency", Unit::Second);
 const THROUGHPUT: ChartAxis = ChartAxis::auto("Throughput", Unit::BytePerSecond);
 
 const IOPS_OVER_DEPTH: Over = Over {
     area: Area::Disk,
     name: "disk-iops-over-depth",
     title: "How many requests in flight does the disk need?",
-    about: "Random requests completed per second over the requests in flight, a line for each workload.",
+    about: "Random requests completed per second by the requests in flight, for each workload.",
     x: ChartAxis::new("Requests in flight per thread", Reading::Counts),
     y: REQUESTS,
     places: Axis::Depth,
     limit: PEAK,
 };
-const LATENCY_OVER_DEPTH: Over = Over {
-    name: "disk-latency-over-depth",
-    title: "Where does latency start to climb?",
-    about: "Median latency of random requests over the requests in flight, a line for each workload.",
-    y: LATENCY,
-    ..IOPS_OVER_DEPTH
-};
 const IOPS_OVER_THREADS: Over = Over {
     name: "disk-iops-over-threads",
     title: "Do more threads complete more requests?",
-    about: "Random requests completed per second over threads, each workload at its best block.",
+    about: "Random requests completed per second by threads, each workload at its best block.",
     x: ChartAxis::THREADS,
     places: Axis::Threads,
     ..IOPS_OVER_DEPTH
@@ -47,15 +37,8 @@ const IOPS_OVER_THREADS: Over = Over {
 const THROUGHPUT_OVER_THREADS: Over = Over {
     name: "disk-throughput-over-threads",
     title: "Does disk throughput grow with threads?",
-    about: "Bytes per second over threads, each workload at its best block.",
+    about: "Bytes per second by threads, each workload at its best block.",
     y: THROUGHPUT,
-    ..IOPS_OVER_THREADS
-};
-const LATENCY_OVER_THREADS: Over = Over {
-    name: "disk-latency-over-threads",
-    title: "Does a request take longer with more threads?",
-    about: "Median latency of random requests over threads, each workload at its smallest block.",
-    y: LATENCY,
     ..IOPS_OVER_THREADS
 };
 const THROUGHPUT_OVER_BLOCKS: Over = Over {
@@ -67,22 +50,6 @@ const THROUGHPUT_OVER_BLOCKS: Over = Over {
     y: ChartAxis::log("Throughput", Unit::BytePerSecond),
     ..IOPS_OVER_THREADS
 };
-const LATENCY_OVER_BLOCKS: Over = Over {
-    name: "disk-latency-over-blocks",
-    title: "How long does a block take?",
-    about: "Median latency over the size of blocks, both on logarithmic axes, a panel for each workload and a line for \
-            each number of threads.",
-    y: ChartAxis::log("Latency", Unit::Second),
-    ..THROUGHPUT_OVER_BLOCKS
-};
-
-const ABOUT_SIDES: &str =
-    "Each result with the limit of its device, if that is known, and the values of reference tools.";
-const SIDES_THROUGHPUT: [&str; 3] =
-    ["disk-sides-throughput", "Disk throughput compared with its limit and reference tools", ABOUT_SIDES];
-const SIDES_IOPS: [&str; 3] =
-    ["disk-sides-iops", "Requests per second compared with the limit and reference tools", ABOUT_SIDES];
-
 const CACHES: [&str; 3] = [
     "disk-caches",
     "How much of it is the page cache?",
@@ -101,26 +68,18 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let (random, sequential) = (only(&requests, true), only(&rates, false));
     let waits = only(&times, true);
     let headline: Vec<Measured<'_>> = firsts(&sequential).into_iter().chain(firsts(&random)).collect();
+    let tails = of_smallest_block(&uncrowded(&waits));
     let charts = [
         IOPS_OVER_DEPTH.medians(over_depth(&random)),
-        LATENCY_OVER_DEPTH.medians(over_depth(&waits)),
         IOPS_OVER_THREADS.medians(at_best_block(&random)),
         THROUGHPUT_OVER_THREADS.medians(at_best_block(&sequential)),
-        LATENCY_OVER_THREADS.medians(at_smallest_block(&waits)),
         THROUGHPUT_OVER_BLOCKS.blocks(&rates),
-        LATENCY_OVER_BLOCKS.blocks(&times),
-        Some(percentiles(
-            Area::Disk,
-            "disk-latency-percentiles",
-            "How slow are the slowest requests?",
-            &of_smallest_block(&waits),
-        )),
-        Some(caches(document)),
-        sides(Area::Disk, SIDES_THROUGHPUT, PEAK, &firsts(&rates)),
-        sides(Area::Disk, SIDES_IOPS, PEAK, &firsts(&requests)),
+        Some(percentiles(Area::Disk, "disk-latency-percentiles", "How slow are the slowest requests?", &tails)),
+        caches(document),
         samples("disk-samples", &widest(&headline)),
     ];
-    charts.into_iter().flatten().collect()
+    let tools = tools(document, Area::Disk, ["disk-tools", "disk-tools-latency"]);
+    charts.into_iter().flatten().chain(tools).collect()
 }
 
 fn is_of_device(row: &Row) -> bool {
@@ -154,7 +113,7 @@ fn over_depth<'a>(all: &[Measured<'a>]) -> Vec<Curve<'a>> {
     })
 }
 
-fn caches(document: &Document) -> Chart {
+fn caches(document: &Document) -> Option<Chart> {
     let all = Measured::all(document, Area::Disk, MetricName::Throughput);
     // Requests through a cache and past it differ in more than the cache; what the program asks for is the same.
     let key = |(_, measured): &(usize, Measured<'_>)| {
@@ -169,8 +128,16 @@ fn caches(document: &Document) -> Chart {
     let differ = |group: &Vec<(usize, Measured<'_>)>| group.iter().any(|(state, _)| *state != group[0].0);
     let groups: Vec<_> = groups.map(|(_, group)| group).filter(differ).take(12).collect();
     let rows: Vec<&Row> = groups.iter().map(|group| group[0].1.row).collect();
+    let labels = names(&rows, Axis::Depth);
+    let of = |state: usize| ratios(&groups, &labels, [0, state]);
+    let found: Vec<String> = [(1, "cold"), (2, "warm")]
+        .iter()
+        .filter_map(|(state, name)| Some(format!("{} with a {name} page cache", of(*state)?)))
+        .collect();
+    let observation = (!found.is_empty()).then(|| format!("Compared with past it: {}.", found.join("; ")));
     let kinds = kinds(&["past the page cache", "cold page cache", "warm page cache"]);
-    let axis = ChartAxis::auto(axis_title(Unit::BytePerSecond), Unit::BytePerSecond);
-    let body = side_by_side(axis, kinds, &groups, names(&rows, Axis::Depth));
-    Chart::new(Area::Disk, CACHES, value_columns("Value", Some(Unit::BytePerSecond)), body)
+    let axis = THROUGHPUT;
+    let body = side_by_side(axis, kinds, &groups, labels);
+    let columns = value_columns("Value", Some(Unit::BytePerSecond));
+    Some(Chart::new(Area::Disk, CACHES, columns, body).observed(observation))
 }

@@ -8,9 +8,8 @@ use model::linpack::{LinpackEngine, LinpackOp, LinpackParams};
 use model::machine::Machine;
 use model::number::brief::{flops, percent};
 use model::number::counted;
-use model::sample::MetricName;
 use verdict::findings::estimate::{Estimate, highest, rate, sane};
-use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::rules::{FindingRules, Rule};
 
 use super::label::{LABELS, is_dominant, params};
 
@@ -33,7 +32,6 @@ const CORE_TYPE: Rule = Rule::new(
 
 pub(super) const FINDINGS: FindingRules = FindingRules {
     describe,
-    table_slot,
     rules: &[LADDER, CORE_TYPE],
     results: |quiet, _, machine| findings(quiet, machine),
     ..FindingRules::new(LABELS.title)
@@ -55,12 +53,6 @@ fn describe(row: &Row) -> String {
         }
         LinpackOp::LuMixed => format!("mixed-precision LINPACK (N = {})", params.n),
     }
-}
-
-fn table_slot(row: &Row) -> Option<TableSlot> {
-    let n = params(row)?.n;
-    let (workload, block) = (row.classic.as_ref()?.workload.clone(), Some((n, format!("N = {n}"))));
-    Some(TableSlot { table: "LINPACK", workload, block, rate: Some(MetricName::Throughput) })
 }
 
 fn findings(quiet: &[&Row], machine: &Machine) -> Vec<Finding> {
@@ -134,6 +126,7 @@ fn vector_width(label: &str) -> Option<u8> {
 mod tests {
     use model::experiment::{Area, Params};
     use model::linpack::{LinpackChoices, LinpackConditions, linpack_id};
+    use model::sample::MetricName;
 
     use super::*;
     use crate::tests::{findings_of, known, row as measured};

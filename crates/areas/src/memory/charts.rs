@@ -3,33 +3,29 @@
 use model::document::{Document, Row};
 use model::experiment::{Area, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern};
-use model::number::{Notation, quantity, size};
+use model::number::brief::time;
+use model::number::{Notation, counted, quantity, size};
 use model::sample::MetricName;
 use model::unit::{Better, Unit};
 
+use super::findings::{LOAD_BENDS, MEMORY_LEVELS};
 use super::label::params;
-use crate::chart::builders::{Over, PEAK, at_smallest_block, bytes_words, is_of_curve, over_threads, samples, sides};
-use crate::chart::measured::{Curve, Measured, by_key, curves, median_columns, names, widest};
-use crate::chart::{Body, Chart, ChartAxis, Matrix, MatrixCell, Plot, Reading, Series, Zone};
+use crate::chart::builders::{Over, PEAK, bytes_words, is_of_curve, over_threads, samples, tools};
+use crate::chart::measured::{Curve, Measured, best, by_key, curves, looks, median_columns, names, widest};
+use crate::chart::observed::{Seen, finding, range};
+use crate::chart::{Body, Chart, ChartAxis, Look, Matrix, MatrixCell, Plot, Reading, Series, Zone};
 use crate::label::{Axis, Label};
 
 const THROUGHPUT: Over = Over {
     area: Area::Memory,
     name: "memory-throughput-over-threads",
     title: "Does memory bandwidth grow with threads?",
-    about: "Bytes per second through all of the memory over threads, a line for each operation, with the theoretical \
-            peak as a dash at each point where it is known.",
+    about: "Bytes per second through all of the memory by threads, for each operation, with the theoretical peak where \
+            it is known.",
     x: ChartAxis::THREADS,
     y: ChartAxis::auto("Throughput", Unit::BytePerSecond),
     places: Axis::Threads,
     limit: PEAK,
-};
-const EFFICIENCY: Over = Over {
-    name: "memory-efficiency-over-threads",
-    title: "How much of its bandwidth does memory reach?",
-    about: "The share of the theoretical peak over threads, for each operation and for reference tools.",
-    y: ChartAxis::EFFICIENCY,
-    ..THROUGHPUT
 };
 const THROUGHPUT_OVER_BLOCKS: Over = Over {
     name: "memory-throughput-over-blocks",
@@ -38,21 +34,6 @@ const THROUGHPUT_OVER_BLOCKS: Over = Over {
             for each number of threads.",
     x: ChartAxis::new("Block", Reading::Sizes),
     y: ChartAxis::log("Throughput", Unit::BytePerSecond),
-    ..THROUGHPUT
-};
-const LATENCY_OVER_BLOCKS: Over = Over {
-    name: "memory-latency-over-blocks",
-    title: "How long does a block take?",
-    about: "Time per block over the size of blocks, both on logarithmic axes, a panel for each workload and a line for \
-            each number of threads.",
-    y: ChartAxis::log("Time per block", Unit::Second),
-    ..THROUGHPUT_OVER_BLOCKS
-};
-const LATENCY_OVER_THREADS: Over = Over {
-    name: "memory-latency-over-threads",
-    title: "Does a block take longer with more threads?",
-    about: "Time per block of the smallest size, over threads, a line for each workload.",
-    y: ChartAxis::auto("Time per block", Unit::Second),
     ..THROUGHPUT
 };
 const CHAINS: Over = Over {
@@ -64,12 +45,6 @@ const CHAINS: Over = Over {
     y: ChartAxis::auto("Loads", Unit::PerSecond),
     ..THROUGHPUT
 };
-
-const SIDES: [&str; 3] = [
-    "memory-sides",
-    "Measured and theoretical rate of each operation",
-    "Bytes per second of each operation with the most threads, with the theoretical peak and the values of reference tools.",
-];
 
 /// Words, vertical axis and unit of a curve over working sets.
 type CurveWords = ([&'static str; 3], &'static str, Unit);
@@ -107,26 +82,28 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let idle = only(&times, |own, row| {
         own.pattern == MemoryPattern::Chase && own.background.is_none() && own.nodes.is_none() && !is_of_curve(row)
     });
-    let of_blocks = [&rates, &times].map(|all| only(all, |own, _| own.block.is_some()));
+    let of_blocks = only(&rates, |own, _| own.block.is_some());
     let widest = widest(&streams);
     let headline: Vec<Measured<'_>> = widest.iter().copied().chain(idle).collect();
+    let chains = curves(&rates, 3, by_chains);
+    let enough = best(chains.iter().flat_map(|curve| curve.points.iter().map(|(_, own)| *own)));
+    let enough = enough.and_then(|own| params(own.row)?.chains);
+    let enough =
+        enough.map(|count| format!("No more loads per second with more than {}.", counted(count.into(), "chain")));
     let charts = [
         THROUGHPUT.medians(over_threads(&streams)),
-        Some(EFFICIENCY.efficiencies(over_threads(&streams))),
-        sides(Area::Memory, SIDES, PEAK, &widest),
-        Some(curve(LATENCY_CURVE, &only_better(&times, Better::Lower))),
-        Some(curve(THROUGHPUT_CURVE, &only_better(&rates, Better::Higher))),
-        THROUGHPUT_OVER_BLOCKS.blocks(&of_blocks[0]),
-        LATENCY_OVER_BLOCKS.blocks(&of_blocks[1]),
-        LATENCY_OVER_THREADS.medians(at_smallest_block(&of_blocks[1])),
-        CHAINS.medians(curves(&rates, 2, by_chains)),
-        Some(loaded(&times)),
+        curve(document, LATENCY_CURVE, &only_better(&times, Better::Lower)),
+        curve(document, THROUGHPUT_CURVE, &only_better(&rates, Better::Higher)),
+        THROUGHPUT_OVER_BLOCKS.blocks(&of_blocks),
+        CHAINS.medians(chains).map(|chart| chart.observed(enough)),
+        loaded(document, &times),
         matrix(CORES, MemoryPattern::Pair, &times),
         matrix(NODE_BANDWIDTH, MemoryPattern::Sequential, &rates),
         matrix(NODE_LATENCY, MemoryPattern::Chase, &times),
         samples("memory-samples", &headline),
     ];
-    charts.into_iter().flatten().collect()
+    let tools = tools(document, Area::Memory, ["memory-tools", "memory-tools-latency"]);
+    charts.into_iter().flatten().chain(tools).collect()
 }
 
 fn only<'a>(all: &[Measured<'a>], holds: impl Fn(&MemoryParams, &Row) -> bool) -> Vec<Measured<'a>> {
@@ -157,11 +134,13 @@ fn by_chains(row: &Row) -> Option<(String, f64)> {
     Some((format!("{:?}", MemoryParams { chains: None, ..params.clone() }), f64::from(chains)))
 }
 
-fn curve((words, title, unit): CurveWords, all: &[Measured<'_>]) -> Chart {
+fn curve(document: &Document, (words, title, unit): CurveWords, all: &[Measured<'_>]) -> Option<Chart> {
     let mut curves = curves(all, 3, by_working_set);
     curves.truncate(6);
     let rows: Vec<&Row> = curves.iter().map(Curve::first).collect();
-    let series = curves.iter().zip(names(&rows, Axis::Threads)).enumerate().map(|(look, (curve, name))| {
+    let points: Vec<Measured<'_>> = curves.first()?.points.iter().map(|(_, own)| *own).collect();
+    let looks = looks(&curves.iter().map(|curve| curve.points[0].1).collect::<Vec<_>>());
+    let series = curves.iter().zip(names(&rows, Axis::Threads)).zip(looks).map(|((curve, name), look)| {
         // The working set of the first point is not part of the name.
         let own = params(curve.first()).map(|params| size(params.working_set)).unwrap_or_default();
         let name = name.split(", ").filter(|token| *token != own).collect::<Vec<_>>().join(", ");
@@ -169,8 +148,9 @@ fn curve((words, title, unit): CurveWords, all: &[Measured<'_>]) -> Chart {
     });
     let mut plot =
         Plot::single(ChartAxis::new("Working set", Reading::Sizes), ChartAxis::log(title, unit), series.collect());
-    plot.panels[0].zones = curves.first().map(levels).unwrap_or_default();
-    Chart::new(Area::Memory, words, median_columns(Some(unit)), Body::Plot(plot))
+    plot.panels[0].zones = levels(curves.first()?);
+    let found = finding(document, MEMORY_LEVELS.code, &points);
+    Some(Chart::new(Area::Memory, words, median_columns(Some(unit)), Body::Plot(plot)).observed(found))
 }
 
 /// The stretches of a curve that are in one level: from the first to the last of consecutive points.
@@ -184,7 +164,7 @@ fn levels(curve: &Curve<'_>) -> Vec<Zone> {
     stretches.collect()
 }
 
-fn loaded(times: &[Measured<'_>]) -> Chart {
+fn loaded(document: &Document, times: &[Measured<'_>]) -> Option<Chart> {
     let with_load = times.iter().filter_map(|measured| {
         params(measured.row)?.background?;
         Some((Measured::find(measured.row, MetricName::Throughput)?.value(), *measured))
@@ -195,16 +175,20 @@ fn loaded(times: &[Measured<'_>]) -> Chart {
         Some((op(measured), format!("{same:?}")))
     });
     let bandwidth = Notation::Plain(Unit::BytePerSecond);
-    let series = groups.into_iter().enumerate().map(|(look, (_, mut points))| {
+    let all: Vec<Measured<'_>> = groups.iter().flat_map(|(_, points)| points.iter().map(|(_, own)| *own)).collect();
+    let found = finding(document, LOAD_BENDS.code, &all);
+    let seen = all.iter().map(|own| Seen { value: own.value(), name: String::new(), is_doubtful: own.is_doubtful() });
+    let found = found.or_else(|| Some(format!("Latency: {}.", range(seen, time)?)));
+    let series = groups.into_iter().enumerate().map(|(index, (_, mut points))| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         let name = op(&points[0].1).map_or_else(String::new, |op| format!("while other threads {op}"));
         let points = points.iter().map(|(at, measured)| measured.point(*at, quantity(*at, bandwidth)));
-        Series::line(name, look, points.collect())
+        Series::line(name, Look::nth(index, None), points.collect())
     });
     let x = ChartAxis::new("Bandwidth of the other threads", Reading::Linear(bandwidth));
     let y = ChartAxis::new("Latency", Reading::Linear(Notation::Plain(Unit::Second)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
-    Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body)
+    Some(Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body).observed(found))
 }
 
 const CORES: [&str; 2] = ["memory-core-to-core", "Which cores are close to each other?"];
@@ -229,6 +213,12 @@ fn matrix([name, title]: [&'static str; 2], pattern: MemoryPattern, all: &[Measu
     let own = only(all, |own, row| own.pattern == pattern && ends(row).is_some());
     let first = *own.first()?;
     let unit = first.metric.unit;
+    let seen = own.iter().filter_map(|own| {
+        let name = ends(own.row).filter(|(from, to)| from != to || pattern != MemoryPattern::Pair)?;
+        Some(Seen { value: own.value(), name: format!("{} to {}", name.0, name.1), is_doubtful: own.is_doubtful() })
+    });
+    let observation = range(seen, |value| quantity(value, first.notation()));
+    let observation = observation.map(|text| format!("{}.", text));
     let mut cells: Vec<MatrixCell> = Vec::new();
     for measured in own.iter().filter(|own| op(own) == op(&first) && own.metric.unit == unit) {
         let Some((from, to)) = ends(measured.row) else { continue };
@@ -241,7 +231,8 @@ fn matrix([name, title]: [&'static str; 2], pattern: MemoryPattern, all: &[Measu
     cells.sort_by_key(|cell| (cell.from, cell.to));
     cells.dedup_by_key(|cell| (cell.from, cell.to));
     let body = Body::Matrix(Matrix { sides, notation: first.notation(), cells });
-    let mut chart = Chart::new(Area::Memory, [name, title, ""], median_columns(Some(unit)), body);
+    let chart = Chart::new(Area::Memory, [name, title, ""], median_columns(Some(unit)), body);
+    let mut chart = chart.observed(observation);
     chart.about = format!(
         "A matrix of {} ({about}): a stronger colour is a larger value. Cells have the value where there is room.",
         Label::alone(first.row).what

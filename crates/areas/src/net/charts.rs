@@ -1,17 +1,19 @@
-//! Charts of networks: connections, messages, TCP against UDP, loopback against two nodes, latency and its tail.
+//! Charts of networks: connections, messages, loopback against two nodes, latency and its tail.
 
 use model::document::{Document, Row};
 use model::experiment::{Area, LOOPBACK, NetParams};
-use model::io::{Direction, NetMode, Protocol, Segmentation};
+use model::io::NetMode;
+use model::number::brief::times;
 use model::number::{Notation, quantity};
 use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::params;
 use crate::chart::builders::{
-    Over, at_best_block, at_smallest_block, kinds, percentiles, samples, side_by_side, sides,
+    Over, at_best_block, at_smallest_block, kinds, percentiles, ratios, samples, side_by_side, tools,
 };
 use crate::chart::measured::{Measured, by_key, dot, list_names, unshared, value_columns, widest};
+use crate::chart::observed::{Seen, factors};
 use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Reading, is_drawable};
 use crate::label::{Axis, Common, Label};
 
@@ -22,8 +24,8 @@ const THROUGHPUT: Over = Over {
     area: Area::Net,
     name: "net-throughput-over-connections",
     title: "Does network throughput grow with connections?",
-    about: "Bits per second over connections, a line for each protocol and direction at its best block, with the limit \
-            as a dash at each point where it is known.",
+    about: "Bits per second by connections, for each protocol and direction at its best block, with the limit where it \
+            is known.",
     x: ChartAxis::new("Connections", Reading::Counts),
     y: ChartAxis::new("Throughput", Reading::Auto(Notation::Bits)),
     places: Axis::Connections,
@@ -32,7 +34,7 @@ const THROUGHPUT: Over = Over {
 const LATENCY: Over = Over {
     name: "net-latency-over-connections",
     title: "Does a round trip take longer with more connections?",
-    about: "Median time of a round trip over connections, a line for each protocol and way of waiting.",
+    about: "Median time of a round trip by connections, for each protocol and way of waiting.",
     y: ROUND_TRIP,
     ..THROUGHPUT
 };
@@ -56,25 +58,7 @@ const LATENCY_OVER_MESSAGES: Over = Over {
 
 const ROUND_TRIP: ChartAxis = ChartAxis::auto("Round trip", Unit::Second);
 
-const ABOUT_SIDES: &str =
-    "Each result with the limit of its path, if that is known, and the values of reference tools.";
-const SIDES_THROUGHPUT: [&str; 3] =
-    ["net-sides-throughput", "Network throughput compared with its limit and reference tools", ABOUT_SIDES];
-const SIDES_LATENCY: [&str; 3] =
-    ["net-sides-latency", "Round trips compared with their limit and reference tools", ABOUT_SIDES];
-
-const PROTOCOLS: Counterparts = Counterparts {
-    title: "TCP or UDP?",
-    about: "TCP and UDP with the same block, connections, path and way of waiting.",
-    kinds: ["TCP", "UDP"],
-    side: protocol,
-};
-const PATHS: Counterparts = Counterparts {
-    title: "What does the wire cost?",
-    about: "The same benchmark on the loopback interface and between two nodes.",
-    kinds: ["loopback", "two nodes"],
-    side: path,
-};
+const ABOUT_PATHS: &str = "The same benchmark on the loopback interface and between two nodes.";
 
 const LOADED: [&str; 3] = [
     "net-loaded-latency",
@@ -85,8 +69,8 @@ const LOADED: [&str; 3] = [
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let mut rates = Measured::all(document, Area::Net, MetricName::Throughput);
     rates.retain(|own| own.metric.unit == Unit::BytePerSecond && !is_mode(own.row, NetMode::Load));
-    let times = Measured::all(document, Area::Net, MetricName::Latency);
-    let of_mode = |mode| times.iter().filter(|own| is_mode(own.row, mode)).copied().collect::<Vec<_>>();
+    let waits = Measured::all(document, Area::Net, MetricName::Latency);
+    let of_mode = |mode| waits.iter().filter(|own| is_mode(own.row, mode)).copied().collect::<Vec<_>>();
     let (trips, loaded_trips) = (of_mode(NetMode::Pingpong), of_mode(NetMode::Load));
     let both: Vec<Measured<'_>> = rates.iter().chain(&trips).copied().collect();
     let charts = [
@@ -94,61 +78,50 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         LATENCY.medians(at_smallest_block(&trips)),
         THROUGHPUT_OVER_MESSAGES.blocks(&rates),
         LATENCY_OVER_MESSAGES.blocks(&trips),
-        PROTOCOLS.chart("net-tcp-and-udp-throughput", &rates),
-        PROTOCOLS.chart("net-tcp-and-udp-latency", &trips),
-        PATHS.chart("net-paths-throughput", &rates),
-        PATHS.chart("net-paths-latency", &trips),
-        Some(loaded(&loaded_trips)),
-        Some(percentiles(Area::Net, "net-latency-percentiles", "How slow are the slowest round trips?", &times)),
-        sides(Area::Net, SIDES_THROUGHPUT, LIMIT, &rates),
-        sides(Area::Net, SIDES_LATENCY, LIMIT, &trips),
+        paths("net-paths-throughput", &rates),
+        paths("net-paths-latency", &trips),
+        loaded(&loaded_trips),
+        Some(percentiles(Area::Net, "net-latency-percentiles", "How slow are the slowest round trips?", &waits)),
         samples("net-samples", &widest(&both)),
     ];
-    charts.into_iter().flatten().collect()
+    let tools = tools(document, Area::Net, ["net-tools", "net-tools-latency"]);
+    charts.into_iter().flatten().chain(tools).collect()
 }
 
 fn is_mode(row: &Row, mode: NetMode) -> bool {
     params(row).is_some_and(|params| params.mode == mode)
 }
 
-struct Counterparts {
-    title: &'static str,
-    about: &'static str,
-    kinds: [&'static str; 2],
-    /// The kind of a result, and what it shares with its counterpart.
-    side: fn(&NetParams) -> (usize, String),
-}
-
-impl Counterparts {
-    fn chart(&self, name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
-        let sides = all.iter().filter_map(|own| {
-            let (kind, key) = (self.side)(params(own.row)?);
-            Some((key, (kind, *own)))
-        });
-        let mut groups: Vec<Vec<(usize, Measured<'_>)>> = Vec::new();
-        for (_, group) in by_key(sides, |(key, _)| Some(key.clone())) {
-            let mut group: Vec<_> = group.into_iter().map(|(_, side)| side).collect();
-            let first = group[0].0;
-            let other = group.iter().position(|(kind, _)| *kind != first);
-            if let Some(other) = other {
-                group.swap(1, other);
-                group.truncate(2);
-                groups.push(group);
-            }
-        }
-        groups.truncate(14);
-        let first = groups.first()?[0].1;
-        let unit = first.metric.unit;
-        let rows: Vec<&Row> = groups.iter().map(|group| group[0].1.row).collect();
-        let title = if unit == Unit::Second { "Round trip" } else { "Throughput" };
-        let axis = ChartAxis::new(title, Reading::Auto(first.notation()));
-        let body = side_by_side(axis, kinds(&self.kinds), &groups, common_names(&rows));
-        let columns = value_columns("Value", Some(unit));
-        Some(Chart::new(Area::Net, [name, self.title, self.about], columns, body))
+/// Each result on the loopback interface next to its counterpart between two nodes.
+fn paths(name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
+    let sides = all.iter().filter_map(|own| {
+        let params = params(own.row)?;
+        let same = NetParams { path: String::new(), ..params.clone() };
+        Some((format!("{same:?}"), (usize::from(params.path != LOOPBACK), *own)))
+    });
+    let mut groups: Vec<Vec<(usize, Measured<'_>)>> = Vec::new();
+    for (_, group) in by_key(sides, |(key, _)| Some(key.clone())) {
+        let mut group: Vec<_> = group.into_iter().map(|(_, side)| side).collect();
+        group.sort_by_key(|(kind, _)| *kind);
+        group.dedup_by_key(|(kind, _)| *kind);
+        groups.extend((group.len() > 1).then_some(group));
     }
+    groups.truncate(14);
+    let first = groups.first()?[0].1;
+    let unit = first.metric.unit;
+    let rows: Vec<&Row> = groups.iter().map(|group| group[0].1.row).collect();
+    let (title, what) = if unit == Unit::Second { ("Round trip", "time") } else { ("Throughput", "rate") };
+    let axis = ChartAxis::new(title, Reading::Auto(first.notation()));
+    let labels = common_names(&rows);
+    let observation = ratios(&groups, &labels, [0, 1]);
+    let observation =
+        observation.map(|found| format!("Between two nodes: {found} the {what} on the loopback interface."));
+    let body = side_by_side(axis, kinds(&["loopback", "two nodes"]), &groups, labels);
+    let words = [name, "What does the wire cost?", ABOUT_PATHS];
+    Some(Chart::new(Area::Net, words, value_columns("Value", Some(unit)), body).observed(observation))
 }
 
-/// What results share with their counterparts: not the compared protocol and path.
+/// What results share with their counterparts: not the path.
 fn common_names(rows: &[&Row]) -> Vec<String> {
     let axis = Axis::Connections;
     let tokens = |row: &&Row| -> Vec<String> {
@@ -164,42 +137,31 @@ fn common_names(rows: &[&Row]) -> Vec<String> {
     named.collect()
 }
 
-fn protocol(params: &NetParams) -> (usize, String) {
-    // UDP's rate is the highest without loss, and has no direction.
-    let (mode, direction) = match params.mode {
-        NetMode::NoDrop | NetMode::Stream => (NetMode::Stream, None),
-        mode => (mode, params.direction),
+fn loaded(all: &[Measured<'_>]) -> Option<Chart> {
+    let idle = |measured: &Measured<'_>| {
+        let idle = measured.row.conditions.net.as_ref()?.idle_latency_seconds;
+        idle.filter(|seconds| is_drawable(*seconds) && *seconds > 0.0)
     };
-    let same = NetParams {
-        protocol: Protocol::Tcp,
-        mode,
-        direction: direction.or(params.direction.filter(|way| *way != Direction::Up)),
-        zero_copy: params.zero_copy.filter(|on| *on),
-        segmentation: params.segmentation.filter(|way| *way == Segmentation::Gso),
-        loss_goal_per_million: None,
-        ..params.clone()
-    };
-    (usize::from(params.protocol == Protocol::Udp), format!("{same:?}"))
-}
-
-fn path(params: &NetParams) -> (usize, String) {
-    let same = NetParams { path: String::new(), ..params.clone() };
-    (usize::from(params.path != LOOPBACK), format!("{same:?}"))
-}
-
-fn loaded(all: &[Measured<'_>]) -> Chart {
-    let lines = all.iter().zip(list_names(all)).map(|(measured, label)| {
-        let idle = measured.row.conditions.net.as_ref().and_then(|net| net.idle_latency_seconds);
-        let idle = idle.filter(|seconds| is_drawable(*seconds));
-        let before = idle.map(|seconds| {
+    let names = list_names(all);
+    let seen: Vec<Option<Seen>> = all
+        .iter()
+        .zip(&names)
+        .map(|(own, name)| {
+            Some(Seen { value: own.value() / idle(own)?, name: name.clone(), is_doubtful: own.is_doubtful() })
+        })
+        .collect();
+    let lines = all.iter().zip(names).zip(&seen).map(|((measured, label), ratio)| {
+        let before = idle(measured).map(|seconds| {
             let text = format!(": {} before the load started", quantity(seconds, Unit::Second));
             dot(1, measured.other_mark(seconds, 0, &text))
         });
-        let ratio = idle.map(|seconds| measured.value() / seconds).filter(|ratio| ratio.is_finite());
-        let note = ratio.map_or_else(String::new, |ratio| format!("{ratio:.1}x"));
+        let note = ratio.as_ref().map_or_else(String::new, |ratio| times(ratio.value));
         DotLine { label, note, marks: before.into_iter().chain([measured.dot(0)]).collect(), samples: Vec::new() }
     });
     let kinds = kinds(&["under load", "idle"]);
     let body = Body::Dots(Dots { axis: ROUND_TRIP, kinds, lines: lines.collect(), spanned: true });
-    Chart::new(Area::Net, LOADED, value_columns("Value", Some(Unit::Second)), body)
+    let observation = factors(seen.into_iter().flatten());
+    let observation = observation.map(|found| format!("Under load a round trip takes {found} the idle time."));
+    let columns = value_columns("Value", Some(Unit::Second));
+    Some(Chart::new(Area::Net, LOADED, columns, body).observed(observation))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::document::{Finding, Row, Status};
-use model::experiment::{Area, Classic, Params, cpu_id};
+use model::experiment::{Area, Params, cpu_id};
 use model::isa::Isa;
 use model::machine::Machine;
 use model::peak::{Efficiency, PeakKind};
@@ -20,13 +20,6 @@ fn row(threads: u32, rate: f64) -> Row {
     params.threads = threads;
     row.id = cpu_id(params);
     known(&mut row.metrics[0].summary, rate);
-    row
-}
-
-fn classic(threads: u32, rate: f64) -> Row {
-    let mut row = row(threads, rate);
-    let class = Some("vector".to_owned());
-    row.classic = Some(Classic { table: "cpu".into(), workload: "DP".into(), class, total: None });
     row
 }
 
@@ -83,23 +76,6 @@ fn what_several_areas_need_is_said_once() {
     assert_eq!(expected(Area::ALL), [(Area::Cpu, "CPU, LINPACK, memory, disk and network".to_owned())]);
     let two = [(Area::Cpu, "CPU, LINPACK and disk".to_owned()), (Area::Memory, "Memory and network".to_owned())];
     assert_eq!(expected(&[Area::Memory, Area::Net]), two);
-}
-
-#[test]
-fn a_table_has_its_best_threads_and_its_highest_efficiency() {
-    let rows = [classic(1, 100.0), classic(2, 190.0), classic(4, 191.0)];
-    assert_eq!(texts(&rows, "table_best"), ["CPU, vector: the best rate needs 2 threads (DP fp64)."]);
-    let grows = [classic(1, 100.0), classic(2, 190.0), classic(4, 300.0)];
-    assert_eq!(texts(&grows, "table_best"), ["CPU, vector: the best rate needs 4 threads (DP fp64)."]);
-    assert!(texts(&rows[..1], "table_best").is_empty(), "there is no choice");
-    assert!(texts(&[row(1, 100.0), row(2, 190.0)], "table_best").is_empty(), "outside the classic tables");
-    let of = |threads, share| with_efficiency(classic(threads, 100.0), PeakKind::Sustained, share);
-    let rows = [of(1, 0.97), of(2, 0.99), of(4, 0.85)];
-    let expected =
-        "CPU, vector: the highest efficiency is 99 % of the limit at the measured clock (FP64 FMA on 2 threads).";
-    assert_eq!(texts(&rows, "table_efficiency"), [expected]);
-    let disturbed = [of(1, 0.97), warned(of(2, 0.99), Confidence::Low, WarningCode::TimeLost)];
-    assert!(texts(&disturbed, "table_efficiency")[0].contains("97 % of the limit at the measured clock (FP64 FMA)."));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Charts of results side by side: a line for each, with its marks along a common axis.
 
-use areas::chart::{DotLine, Dots, is_drawable};
+use areas::chart::{DotLine, Dots, Hue, is_drawable};
 
 use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, mark_class};
 use super::scale::Scale;
+use super::style::hue_class;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, cut, text_width, widest};
 use areas::chart::grid::{Cell, Column};
 
@@ -70,11 +71,13 @@ fn scale(dots: &Dots, ends: (f64, f64), width: f64) -> Scale {
 fn items(dots: &Dots) -> Vec<Item> {
     let marks = || dots.lines.iter().flat_map(|line| &line.marks);
     let used = dots.kinds.iter().enumerate().filter(|(index, _)| marks().any(|mark| mark.kind == *index));
-    let kinds = used.map(|(_, kind)| Item::new(Sign::Mark { tone: kind.tone, shape: kind.shape }, &kind.name));
+    let kinds = used.map(|(_, kind)| Item::new(Sign::Mark { hue: kind.hue, shape: kind.shape }, &kind.name));
     let has_samples = dots.lines.iter().any(|line| !line.samples.is_empty());
+    let has_whiskers = !has_samples && marks().any(|mark| mark.interval.is_some());
     let has_hollow = marks().any(|mark| mark.mark.is_doubtful());
     kinds
         .chain(has_samples.then(|| Item::new(Sign::Sample, "one sample each")))
+        .chain(has_whiskers.then(|| Item::new(Sign::Whisker, "95 % interval")))
         .chain(has_hollow.then(Item::hollow))
         .collect()
 }
@@ -90,18 +93,18 @@ fn draw_line(canvas: &mut Canvas, dots: &Dots, line: &DotLine, scale: &Scale, y:
         let (Some(at), Some([low, high])) = (scale.at(mark.at), mark.interval) else { continue };
         let (from, to) = (scale.clamped(low), scale.clamped(high));
         if (at - from).max(to - at) > RADIUS {
-            let tone = if line.samples.is_empty() { dots.kinds[mark.kind].tone.unwrap_or(0) } else { 2 };
-            canvas.line(&format!("whisker t{tone}"), (from, y), (to, y));
+            let own = dots.kinds[mark.kind].hue.filter(|_| line.samples.is_empty());
+            canvas.line(&format!("whisker t{}", hue_class(own.unwrap_or(Hue::Plain(2)))), (from, y), (to, y));
         }
     }
     let samples: Vec<At> = line.samples.iter().filter_map(|value| Some((scale.at(*value)?, y))).collect();
     canvas.dots(&samples, SAMPLE);
     // Limits are under the measured values.
     let mut marks: Vec<_> = line.marks.iter().collect();
-    marks.sort_by_key(|mark| dots.kinds[mark.kind].tone.is_some());
+    marks.sort_by_key(|mark| dots.kinds[mark.kind].hue.is_some());
     for mark in marks {
         let Some(at) = scale.at(mark.at) else { continue };
         let kind = &dots.kinds[mark.kind];
-        canvas.mark(&mark_class(kind.tone, mark.mark.is_doubtful()), kind.shape, (at, y), &mark.mark);
+        canvas.mark(&mark_class(kind.hue, mark.mark.is_doubtful()), kind.shape, (at, y), &mark.mark);
     }
 }

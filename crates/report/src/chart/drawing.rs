@@ -16,6 +16,8 @@ pub struct DrawnChart {
     pub area: Option<Area>,
     /// The question that it answers: `Does arithmetic scale with threads?`
     pub title: String,
+    /// The answer in a sentence; empty where the results support none.
+    pub observation: String,
     /// A sentence that describes the drawing, for readers who do not see it.
     pub about: String,
     /// An `<svg role="img">` with title and description, to be styled by [`style()`].

@@ -1,8 +1,9 @@
 //! The key above a chart: the signs that have no name next to them.
 
-use areas::chart::Shape;
+use areas::chart::{Hue, Look, Shape};
 
-use super::svg::{Anchor, At, Canvas, LINE, SHAPES, TEXT, cut, text_width};
+use super::style::hue_class;
+use super::svg::{Anchor, At, Canvas, LINE, TEXT, cut, text_width};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
@@ -13,16 +14,20 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sign {
     Series {
-        look: usize,
+        look: Look,
         joined: bool,
     },
     Mark {
-        tone: Option<usize>,
+        hue: Option<Hue>,
         shape: Shape,
     },
     /// The limit of a point.
     Peak,
     Interval,
+    /// An interval along a line of dots.
+    Whisker,
+    /// A shaded stretch of the axis.
+    Zone,
     Hollow,
     /// Single samples.
     Sample,
@@ -30,18 +35,18 @@ pub(super) enum Sign {
     Note,
 }
 
-/// Tone, dashes and shape of a series.
-pub(super) const fn look(number: usize) -> (usize, usize, Shape) {
-    (number % 3, number / 3 % 4, SHAPES[number % SHAPES.len()])
+/// The class of a mark of this hue; without one, of a limit.
+pub(super) fn mark_class(hue: Option<Hue>, hollow: bool) -> String {
+    match hue {
+        None => "limit".to_owned(),
+        Some(hue) if hollow => format!("mark hollow h{}", hue_class(hue)),
+        Some(hue) => format!("mark m{}", hue_class(hue)),
+    }
 }
 
-/// The class of a mark of this tone; without a tone, of a limit.
-pub(super) fn mark_class(tone: Option<usize>, hollow: bool) -> String {
-    match tone {
-        None => "limit".to_owned(),
-        Some(tone) if hollow => format!("mark hollow h{tone}"),
-        Some(tone) => format!("mark m{tone}"),
-    }
+/// The class of the line of a series.
+pub(super) fn line_class(look: Look) -> String {
+    format!("line t{} d{}", hue_class(look.hue), look.dash)
 }
 
 /// Room for a sign.
@@ -61,20 +66,21 @@ impl Item {
     /// Draws the sign with its centre at a point.
     fn draw(&self, canvas: &mut Canvas, (x, y): At) {
         match self.sign {
-            Sign::Series { look: number, joined } => {
-                let (tone, dash, shape) = look(number);
+            Sign::Series { look, joined } => {
                 if joined {
-                    canvas.line(&format!("line t{tone} d{dash}"), (x - 9.0, y), (x + 9.0, y));
+                    canvas.line(&line_class(look), (x - 9.0, y), (x + 9.0, y));
                 }
-                canvas.sign(&mark_class(Some(tone), false), shape, (x, y));
+                canvas.sign(&mark_class(Some(look.hue), false), look.shape, (x, y));
             }
-            Sign::Mark { tone, shape } => canvas.sign(&mark_class(tone, false), shape, (x, y)),
+            Sign::Mark { hue, shape } => canvas.sign(&mark_class(hue, false), shape, (x, y)),
             Sign::Peak => canvas.line("peak", (x - 8.0, y), (x + 8.0, y)),
             Sign::Interval => {
                 canvas.rect("band b2", (x - 8.0, y - 5.0), (16.0, 10.0));
                 canvas.line("whisker t2", (x, y - 5.0), (x, y + 5.0));
             }
-            Sign::Hollow => canvas.sign(&mark_class(Some(1), true), Shape::Circle, (x, y)),
+            Sign::Whisker => canvas.line("whisker t2", (x - 8.0, y), (x + 8.0, y)),
+            Sign::Zone => canvas.rect("zone", (x - 8.0, y - 6.0), (16.0, 12.0)),
+            Sign::Hollow => canvas.sign(&mark_class(Some(Hue::Plain(1)), true), Shape::Circle, (x, y)),
             Sign::Note => {}
             Sign::Sample => canvas.dots(&[(x - 5.0, y), (x, y), (x + 5.0, y)], 2.2),
         }

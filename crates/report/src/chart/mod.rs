@@ -32,7 +32,7 @@ pub fn charts(document: &Document) -> Vec<DrawnChart> {
 }
 
 fn draw(chart: Chart) -> Option<DrawnChart> {
-    let Chart { name, area, title, about, columns, mut body } = chart;
+    let Chart { name, area, title, observation, about, columns, mut body } = chart;
     if let Body::Plot(plot) = &mut body
         && let [Panel { series, .. }] = &mut plot.panels[..]
         && let [only] = &mut series[..]
@@ -47,15 +47,15 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
         Body::Matrix(matrix) => matrix::table(matrix),
     };
     headings.extend(columns);
-    let ids = by_key(&lines, |(_, mark)| Some(&mark.id)).into_iter();
+    let ids = by_key(&lines, |(_, mark)| Some(&mark.id).filter(|id| !id.is_empty())).into_iter();
     let evidence: Vec<String> = ids.map(|(id, _)| id.clone()).collect();
     // A matrix of one cell shows nothing.
-    if evidence.len() < if matches!(body, Body::Matrix(_)) { 2 } else { 1 } {
+    if lines.is_empty() || matches!(body, Body::Matrix(_)) && evidence.len() < 2 {
         return None;
     }
     let lines = lines.into_iter().map(|(mut cells, mark)| {
         cells.extend(mark.cells.iter().cloned());
-        GridLine { id: Some(mark.id.clone()), cells, confidence: mark.confidence }
+        GridLine { id: Some(mark.id.clone()).filter(|id| !id.is_empty()), cells, confidence: mark.confidence }
     });
     let lines = lines.collect();
     let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
@@ -65,17 +65,26 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
         Body::Matrix(matrix) => matrix::draw(matrix, width),
     });
     let size = [WIDE, (height * 10.0).round() / 10.0];
-    Some(DrawnChart { name: name.to_owned(), area, title, about, svg, narrow, size, table, evidence })
+    Some(DrawnChart { name: name.to_owned(), area, title, observation, about, svg, narrow, size, table, evidence })
 }
 
-/// A chart as a single SVG file with its title above it, in the light theme.
+/// A chart as a single SVG file with its title and its observation above it, in the light theme.
 pub fn standalone(chart: &DrawnChart) -> String {
     const MARGIN: f64 = 28.0;
     const TITLE: f64 = 34.0;
     const TITLE_SIZE: f64 = 16.0;
+    const LINE: f64 = 18.0;
     let [width, height] = chart.size;
-    let [whole_width, whole_height] = [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE].map(svg::px);
-    let [top, width, height] = [MARGIN + TITLE, width, height].map(svg::px);
+    let said = svg::lines(&chart.observation, width);
+    let head = TITLE + LINE * said.len() as f64;
+    let [whole_width, whole_height] = [width + 2.0 * MARGIN, height + 2.0 * MARGIN + head].map(svg::px);
+    let [top, width, height] = [MARGIN + head, width, height].map(svg::px);
+    let said = said.iter().enumerate().map(|(index, line)| {
+        let y = svg::px(MARGIN + TITLE_SIZE + LINE * (index as f64 + 1.0) + 2.0);
+        let size = svg::TEXT;
+        format!("<text x=\"{MARGIN}\" y=\"{y}\" text-anchor=\"start\" font-size=\"{size}\">{}</text>\n", escape(line))
+    });
+    let said: String = said.collect();
     let place = format!("<svg x=\"{MARGIN}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" ");
     let title = svg::cut(&chart.title, chart.size[0] * svg::TEXT / TITLE_SIZE);
     let paper = style::PAPER;
@@ -83,7 +92,7 @@ pub fn standalone(chart: &DrawnChart) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" \
          width=\"{whole_width}\" height=\"{whole_height}\" viewBox=\"0 0 {whole_width} {whole_height}\">\n<style>\n{}\
          </style>\n<rect width=\"{whole_width}\" height=\"{whole_height}\" fill=\"{paper}\"/>\n<text class=\"head\" \
-         x=\"{MARGIN}\" y=\"{}\" text-anchor=\"start\" font-size=\"{TITLE_SIZE}\">{}</text>\n{}\n</svg>\n",
+         x=\"{MARGIN}\" y=\"{}\" text-anchor=\"start\" font-size=\"{TITLE_SIZE}\">{}</text>\n{said}{}\n</svg>\n",
         style::class(chart.area),
         style::resolved(chart.area),
         svg::px(MARGIN + TITLE_SIZE),

@@ -4,8 +4,9 @@ use areas::chart::{Panel, Plot, Point, Series, Zone, by_key, is_drawable};
 use model::number::quantity;
 
 use super::drawing::MarkLine;
-use super::key::{self, Item, Sign, look, mark_class};
+use super::key::{self, Item, Sign, line_class, mark_class};
 use super::scale::{Scale, Tick};
+use super::style::hue_class;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
 use areas::chart::grid::{Cell, Column};
 
@@ -113,7 +114,7 @@ fn frame(plot: &Plot, width: f64, top: f64, direct: bool, y: &Scale) -> Frame {
     };
     let down = f64::max(usual, labels as f64 * LABEL_STEP);
     let is_above = |panel: &Panel| panel.series.iter().any(|series| series.is_named_above);
-    let has_names = plot.panels.iter().any(|panel| !panel.zones.is_empty() || is_above(panel));
+    let has_names = plot.panels.iter().any(|panel| panel.zones.iter().any(|zone| !zone.is_open()) || is_above(panel));
     let heads = if count > 1 { 20.0 } else { 0.0 } + if has_names { 18.0 } else { 0.0 };
     let step = heads + down + 36.0;
     Frame { width, columns, plot: (across, down), left, top: top + TEXT + 13.0, step, stride: across + gap }
@@ -153,6 +154,8 @@ fn items(plot: &Plot, direct: bool, y: &Scale) -> Vec<Item> {
     let beyond = beyond.reduce(f64::max).zip(plot.y.reading.notation());
     let beyond = beyond.map(|(peak, notation)| format!("{} beyond the axis: {}", plot.limit, quantity(peak, notation)));
     items.extend(beyond.map(|text| Item::new(Sign::Note, text)));
+    let open = plot.panels.iter().flat_map(|panel| &panel.zones).find(|zone| zone.is_open());
+    items.extend(open.map(|zone| Item::new(Sign::Zone, &zone.name)));
     let bands = points(plot).any(|point| point.mark.interval.is_some());
     items.extend(bands.then(|| Item::new(Sign::Interval, "95 % interval of the median")));
     items.extend(points(plot).any(|point| point.mark.is_doubtful()).then(Item::hollow));
@@ -190,10 +193,10 @@ fn draw_panel(plot: &Plot, canvas: &mut Canvas, frame: &Frame, (index, panel): (
         lines(canvas, series, panel.series.len(), (&x, &y));
     }
     for series in &panel.series {
-        let (tone, _, shape) = look(series.look);
         for point in &series.points {
             let (Some(across), Some(down)) = (x.at(point.x), y.at(point.y)) else { continue };
-            canvas.mark(&mark_class(Some(tone), point.mark.is_doubtful()), shape, (across, down), &point.mark);
+            let class = mark_class(Some(series.look.hue), point.mark.is_doubtful());
+            canvas.mark(&class, series.look.shape, (across, down), &point.mark);
         }
     }
     if direct {
@@ -204,12 +207,12 @@ fn draw_panel(plot: &Plot, canvas: &mut Canvas, frame: &Frame, (index, panel): (
 fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bottom): (f64, f64, f64, f64)) {
     for zone in zones {
         let from = x.clamped(zone.from).max(left);
-        let to = x.clamped(zone.to).min(right);
+        let to = if zone.is_open() { right } else { x.clamped(zone.to).min(right) };
         if to > from {
             canvas.rect("zone", (from, top), (to - from, bottom - top));
-            let name = cut(&zone.name, to - from);
-            if !name.starts_with('\u{2026}') {
-                canvas.text("name", (f64::midpoint(from, to), top - 5.0), Anchor::Middle, &name);
+            // What has no end is named in the key.
+            if !zone.is_open() && text_width(&zone.name) <= to - from {
+                canvas.text("name", (f64::midpoint(from, to), top - 5.0), Anchor::Middle, &zone.name);
             }
         }
     }
@@ -217,7 +220,7 @@ fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bott
 
 /// The line of a series, its band and its limits.
 fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &Scale)) {
-    let (tone, dash, _) = look(series.look);
+    let (class, hue) = (line_class(series.look), hue_class(series.look.hue));
     let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));
     for stretch in series.points.split(|point| point.mark.interval.is_none()).filter(|_| has_band(series, count)) {
         let edge = |which: usize| {
@@ -225,15 +228,15 @@ fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &S
         };
         let corners: Vec<At> = edge(0).chain(edge(1).collect::<Vec<_>>().into_iter().rev()).collect();
         if stretch.len() > 1 {
-            canvas.polygon(&format!("band b{tone}"), &corners);
+            canvas.polygon(&format!("band b{hue}"), &corners);
         }
     }
     if series.joined {
         let points: Vec<At> = series.points.iter().filter_map(place).collect();
-        canvas.polyline(&format!("line t{tone} d{dash}"), &points);
+        canvas.polyline(&class, &points);
     }
     let guide: Vec<At> = series.guide.iter().map(|(at, value)| (x.clamped(*at), y.clamped(*value))).collect();
-    canvas.polyline(&format!("line t{tone} d{dash}"), &guide);
+    canvas.polyline(&class, &guide);
     let peak = |point: &Point| {
         let ((at, _), height) = (place(point)?, y.at(point.limit?)?);
         Some(((at - 9.0, height), (at + 9.0, height)))
@@ -247,7 +250,7 @@ fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &S
     };
     let has_whiskers = !has_band(series, count);
     let whiskers: Vec<Segment> = series.points.iter().filter(|_| has_whiskers).filter_map(whisker).collect();
-    canvas.segments(&format!("whisker t{tone}"), &whiskers);
+    canvas.segments(&format!("whisker t{hue}"), &whiskers);
 }
 
 /// Whether the intervals of a series, one of `count`, form a band.

@@ -49,6 +49,10 @@ impl Scale {
                 plain.linear((least, greatest), written_factor(notation), most).in_notation(notation)
             }
             Reading::Share => plain.shares((least, greatest.max(1.0)), most),
+            Reading::Part => {
+                let scale = plain.linear((least, greatest.max(0.001)), 100.0, most);
+                scale.texts(|value| trimmed(&percent(value)))
+            }
             Reading::Difference => {
                 let reach = greatest.abs().max(least.abs()).max(0.001);
                 plain.linear((-reach, reach), 100.0, most).texts(|value| {
@@ -324,6 +328,7 @@ mod tests {
             Reading::Linear(Notation::Bits),
             Reading::Log(Unit::Second.into()),
             Reading::Share,
+            Reading::Part,
             Reading::Difference,
             Reading::Counts,
             Reading::Sizes,
@@ -335,7 +340,7 @@ mod tests {
         #[test]
         fn every_value_has_a_place_and_ticks_ascend(
             values in prop::collection::vec(prop_oneof![Just(0.0), (-12_f64..18.0).prop_map(|power| 10_f64.powf(power))], 1..20),
-            which in 0_usize..8,
+            which in 0_usize..9,
             most in 2_usize..9,
         ) {
             let reading = readings()[which];

@@ -30,10 +30,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// The shapes of series, the plainest first.
-pub(super) const SHAPES: [Shape; 7] =
-    [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Down, Shape::Plus, Shape::Cross];
-
 fn outline(shape: Shape, (x, y): (f64, f64)) -> String {
     let r = RADIUS;
     let polygon = |corners: &[(f64, f64)]| {
@@ -313,6 +309,21 @@ pub(super) fn cut(text: &str, width: f64) -> String {
     let ends = text.char_indices().map(|(end, _)| end);
     let end = ends.take_while(|end| text_width(&text[..*end]) <= room).last().unwrap_or(0);
     text[..end].trim_end().to_owned() + "\u{2026}"
+}
+
+/// A text in lines that fit, broken at spaces.
+pub(super) fn lines(text: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line) + text_width(" ") + text_width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(cut(word, width)),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

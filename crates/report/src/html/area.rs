@@ -1,6 +1,5 @@
-//! The section of an area: its answer, findings, tables, and charts with the findings that they show.
+//! The section of an area: its answer, findings, tables and charts.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use minijinja::{Value, context};
@@ -26,7 +25,7 @@ pub(super) struct Sections {
     pub(super) over_time: Vec<Value>,
 }
 
-/// The sections of the areas that have results or charts: the answer, findings, tables, charts with their findings.
+/// The sections of the areas that have results or charts: the answer, findings, tables and charts.
 pub(super) fn sections(
     document: &Document,
     grids: &[Grid],
@@ -34,21 +33,15 @@ pub(super) fn sections(
     anchors: &mut Anchors<'_>,
 ) -> Sections {
     let mut tables: Vec<(Option<Area>, Table)> = tables(grids, anchors);
-    let shown = shown(&document.findings, &charts);
-    let findings = |wanted: &dyn Fn(&Finding, Option<usize>) -> bool| -> Vec<Value> {
-        let own = document.findings.iter().zip(&shown).filter(|(finding, chart)| wanted(finding, **chart));
-        own.map(|(finding, chart)| said(finding, chart.is_none(), document)).collect()
-    };
-    let chart_of = |(index, chart): (usize, DrawnChart)| {
-        (chart.area, chart_of(chart, &findings(&|_, shown| shown == Some(index))))
-    };
-    let (roofline, charts): (Vec<_>, Vec<_>) =
-        charts.into_iter().enumerate().partition(|(_, chart)| chart.name == ROOFLINE);
-    let roofline = roofline.into_iter().map(|chart| chart_of(chart).1).collect();
-    let mut drawn: Vec<(Option<Area>, Value)> = charts.into_iter().map(chart_of).collect();
+    // What a chart has as its observation is not repeated.
+    let repeated: HashSet<String> = charts.iter().map(|chart| chart.observation.clone()).collect();
+    let (roofline, charts): (Vec<_>, Vec<_>) = charts.into_iter().partition(|chart| chart.name == ROOFLINE);
+    let roofline = roofline.into_iter().map(chart_of).collect();
+    let mut drawn: Vec<(Option<Area>, Value)> = charts.into_iter().map(|chart| (chart.area, chart_of(chart))).collect();
     let mut drawn = |area: Option<Area>| drawn.extract_if(.., |(of, _)| *of == area).map(|(_, chart)| chart).collect();
     let areas = Area::ALL.iter().filter_map(|area| {
-        let findings = findings(&|finding, chart| chart.is_none() && finding.area == *area);
+        let own = document.findings.iter().filter(|own| own.area == *area && !repeated.contains(&own.text));
+        let findings: Vec<Value> = own.map(|finding| said(finding, document)).collect();
         let drawn: Vec<Value> = drawn(Some(*area));
         let tables = tables.extract_if(.., |(of, _)| *of == Some(*area)).map(|(_, table)| table).collect::<Vec<_>>();
         let is_empty = findings.is_empty() && drawn.is_empty() && tables.is_empty();
@@ -75,36 +68,7 @@ fn tables(grids: &[Grid], anchors: &mut Anchors<'_>) -> Vec<(Option<Area>, Table
     classic.iter().chain(&others).copied().filter_map(table).collect()
 }
 
-/// The most findings of a chart, as long as another chart shows as much of their evidence.
-const MOST_FINDINGS: usize = 3;
-/// Rules about how far an area's results can be trusted: their findings are before its table.
-const OF_TRUST: [&str; 2] = ["disturbed", "what_to_try"];
-
-/// For each finding the chart of its area that shows most of its evidence; `None` where no chart shows any, and for
-/// findings about the whole area.
-fn shown(findings: &[Finding], charts: &[DrawnChart]) -> Vec<Option<usize>> {
-    let rows: Vec<HashSet<&str>> =
-        charts.iter().map(|chart| chart.evidence.iter().map(String::as_str).collect()).collect();
-    let mut counts = vec![0; charts.len()];
-    let mut chosen = |finding: &Finding| {
-        let rank = |index: usize| {
-            let part = finding.evidence.iter().filter(|id| rows[index].contains(id.as_str())).count();
-            // Of charts that show as much: one with room, then the one with the fewest results.
-            (part, counts[index] < MOST_FINDINGS, Reverse(rows[index].len()), Reverse(index))
-        };
-        let own = (0..charts.len()).filter(|index| charts[*index].area == Some(finding.area));
-        let own = own.filter(|_| !OF_TRUST.contains(&finding.code.as_str()));
-        let found = own.map(rank).filter(|(part, ..)| *part > 0).max().map(|(.., Reverse(index))| index);
-        if let Some(index) = found {
-            counts[index] += 1;
-        }
-        found
-    };
-    findings.iter().map(&mut chosen).collect()
-}
-
-/// A finding, with its evidence where no chart shows it.
-fn said(finding: &Finding, has_evidence: bool, document: &Document) -> Value {
+fn said(finding: &Finding, document: &Document) -> Value {
     let evidence = finding.evidence.iter().take(MOST_EVIDENCE).map(|id| {
         // The last of equal ids.
         let row = document.experiments.iter().rev().find(|row| row.id == *id);
@@ -112,14 +76,14 @@ fn said(finding: &Finding, has_evidence: bool, document: &Document) -> Value {
     });
     let more = finding.evidence.len().saturating_sub(MOST_EVIDENCE);
     let more = (more > 0).then(|| format!("and {more} more"));
-    let evidence = evidence.chain(more).filter(|_| has_evidence).collect::<Vec<_>>().join("; ");
+    let evidence = evidence.chain(more).collect::<Vec<_>>().join("; ");
     context! { text => finding.text, evidence }
 }
 
-fn chart_of(chart: DrawnChart, findings: &[Value]) -> Value {
-    let DrawnChart { name, title, about, svg, narrow, .. } = chart;
+fn chart_of(chart: DrawnChart) -> Value {
+    let DrawnChart { name, title, observation, about, svg, narrow, .. } = chart;
     let [svg, narrow] = [svg, narrow].map(|drawing| without_data(&drawing));
-    context! { name, title, about, svg, narrow, findings }
+    context! { name, title, observation, about, svg, narrow }
 }
 
 /// A drawing without its `data-` attributes, since the report shows the titles of marks only, and without those that the

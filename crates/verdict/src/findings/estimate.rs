@@ -96,11 +96,6 @@ impl Estimate {
         let span = self.span.zip(other.span).map(|([low, high], [least, most])| [low / most, high / least]);
         Self::new(self.median / other.median, span, self.is_interval && other.is_interval)
     }
-
-    /// Whether nothing shows that it is below the best.
-    pub(super) fn is_as_good_as(self, best: Self) -> bool {
-        self.span.is_some() && self.against(best) != Some(Against::Less)
-    }
 }
 
 /// The rate of a result, in bytes or operations per second.

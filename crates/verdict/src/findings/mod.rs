@@ -17,12 +17,11 @@ pub mod estimate;
 mod every;
 pub mod rules;
 mod scaling;
-mod tables;
 pub mod words;
 
-use rules::{EVERY_AREA, Group, Rule};
+use rules::{EVERY_AREA, Rule};
 
-/// The most findings about an area's results; those on trust and on classic tables are not counted.
+/// The most findings about an area's results; those on trust are not counted.
 const MOST: usize = 6;
 
 /// All findings, area by area.
@@ -42,14 +41,13 @@ pub fn findings(rows: &[Row], machine: &Machine, areas: &[AreaRules]) -> Vec<Fin
 pub fn of_area(rows: &[&Row], machine: &Machine, area: &AreaRules) -> Vec<Finding> {
     let quiet: Vec<&Row> = rows.iter().copied().filter(|row| is_undisturbed(row)).collect();
     let mut found = every::findings(rows, area);
-    found.extend(tables::findings(&quiet, area));
     let series = series(&quiet, area.computes());
     found.extend(scaling::findings(&(area.findings.scaling_series)(&series, machine), machine, area));
     found.extend((area.findings.results)(&quiet, &series, machine));
     found
 }
 
-/// The reported findings by importance: all on trust and tables, then results by turns of the rules up to [`MOST`].
+/// The reported findings by importance: all on trust, then results by turns of the rules up to [`MOST`].
 fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
     let rules: Vec<&Rule> = EVERY_AREA.iter().chain(own).collect();
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
@@ -61,7 +59,7 @@ fn chosen(found: Vec<Finding>, own: &[Rule]) -> Vec<Finding> {
         *nth += 1;
     }
     ranked.sort_by_key(|(nth, rank, _)| (*nth, *rank));
-    let is_result = |rank: usize| rules.get(rank).is_some_and(|rule| rule.group == Group::Result);
+    let is_result = |rank: usize| rules.get(rank).is_some_and(|rule| !rule.is_of_trust);
     let mut results = 0;
     ranked.retain(|(_, rank, _)| {
         results += usize::from(is_result(*rank));

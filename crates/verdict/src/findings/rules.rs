@@ -2,7 +2,6 @@
 
 use model::document::{Finding, Row};
 use model::machine::Machine;
-use model::sample::MetricName;
 
 /// Results that differ only in their threads, ascending.
 pub type Series<'a> = Vec<&'a Row>;
@@ -20,8 +19,6 @@ pub struct FindingRules {
     pub scaling_series: for<'a> fn(&[Series<'a>], &Machine) -> Vec<Series<'a>>,
     /// What limits the rate of the last result compared with the first; the flag says whether it stays far below the ideal.
     pub scaling_limit: fn(&Row, &Row, bool) -> Option<String>,
-    /// The place of a result in a classic table.
-    pub table_slot: fn(&Row) -> Option<TableSlot>,
     /// The area's own rules, the most important first.
     pub rules: &'static [Rule],
     /// What these rules find in undisturbed results.
@@ -37,7 +34,6 @@ impl FindingRules {
             parallel: "thread",
             scaling_series: |series, _| series.to_vec(),
             scaling_limit: |_, _, _| None,
-            table_slot: |_| None,
             rules: &[],
             results: |_, _, _| Vec::new(),
         }
@@ -50,37 +46,14 @@ impl FindingRules {
     }
 }
 
-/// The place of a result in a classic table.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
-pub struct TableSlot {
-    pub table: &'static str,
-    /// Results of one workload are compared.
-    pub workload: String,
-    /// Size and text of its block, or of its order.
-    pub block: Option<(u64, String)>,
-    /// The rate by which results are compared; `None` for a time, since no number of threads improves it.
-    pub rate: Option<MetricName>,
-}
-
-/// What a finding is about, which decides how many there may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// How far to trust results, and what to do: one of each rule and area.
-    Trust,
-    /// A classic table: one of each rule and table.
-    Table,
-    /// Everything else: at most `MOST` for an area.
-    Result,
-}
-
 /// A rule.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Rule {
     /// The code of its findings; stable.
     pub code: &'static str,
-    pub group: Group,
+    /// Whether it is about how far to trust results, and what to do: one of each such rule and area.
+    pub is_of_trust: bool,
     /// How sure it has to be: one of the words that `docs/reference/findings.md` explains.
     pub needs: &'static str,
     /// The sentence, its fields in braces.
@@ -98,7 +71,7 @@ impl Rule {
         tested: &'static str,
         evidence: &'static str,
     ) -> Self {
-        Self { code, group: Group::Result, needs, pattern, tested, evidence }
+        Self { code, is_of_trust: false, needs, pattern, tested, evidence }
     }
 
     /// The finding in the area of the first of these results, each of which is listed once; `None` without any.
@@ -130,8 +103,6 @@ fn filled(pattern: &str, fields: &[(&str, String)]) -> String {
 pub const EVERY_AREA: &[Rule] = &[
     DISTURBED,
     WHAT_TO_TRY,
-    TABLE_BEST,
-    TABLE_EFFICIENCY,
     SCALING_MANY,
     SCALING_LIMITED,
     SCALING_NONE,
@@ -141,7 +112,7 @@ pub const EVERY_AREA: &[Rule] = &[
 ];
 
 pub(super) const DISTURBED: Rule = Rule {
-    group: Group::Trust,
+    is_of_trust: true,
     ..Rule::new(
         "disturbed",
         "count",
@@ -151,7 +122,7 @@ pub(super) const DISTURBED: Rule = Rule {
     )
 };
 pub(super) const WHAT_TO_TRY: Rule = Rule {
-    group: Group::Trust,
+    is_of_trust: true,
     ..Rule::new(
         "what_to_try",
         "count",
@@ -159,27 +130,6 @@ pub(super) const WHAT_TO_TRY: Rule = Rule {
         "the advice of the warning that keeps the most results of an area below high confidence (a cause before its \
          symptom); areas with the same advice share one finding",
         "these results",
-    )
-};
-pub(super) const TABLE_BEST: Rule = Rule {
-    group: Group::Table,
-    ..Rule::new(
-        "table_best",
-        "values",
-        "{table}: the best rate needs {best}.",
-        "the fewest threads of each workload, then the smallest block (LINPACK: order), whose rate is not lower than \
-         the highest",
-        "that result and the fastest of each workload",
-    )
-};
-pub(super) const TABLE_EFFICIENCY: Rule = Rule {
-    group: Group::Table,
-    ..Rule::new(
-        "table_efficiency",
-        "values",
-        "{table}: the highest efficiency is {share} of the {kind} ({what}).",
-        "the highest efficiency in a table",
-        "that result",
     )
 };
 pub(super) const SCALING_MANY: Rule = Rule::new(

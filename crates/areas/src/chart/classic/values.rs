@@ -23,7 +23,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn of(metric: &Metric) -> Self {
+    pub(crate) fn of(metric: &Metric) -> Self {
         let summary = &metric.summary;
         Self { median: summary.median, interval: summary.ci95, stddev: deviation(summary) }
     }
@@ -47,11 +47,11 @@ impl Estimate {
         (self.median != 0.0).then(|| (high - low).abs() / 2.0 / self.median.abs())
     }
 
-    pub(super) fn exceeds(self, other: Self) -> bool {
+    pub(crate) fn exceeds(self, other: Self) -> bool {
         self.ends()[0] > other.median.max(other.ends()[1])
     }
 
-    pub(super) fn undercuts(self, other: Self) -> bool {
+    pub(crate) fn undercuts(self, other: Self) -> bool {
         self.ends()[1] < other.median.min(other.ends()[0])
     }
 }
@@ -77,7 +77,7 @@ pub struct ToolValue {
 }
 
 impl Measured {
-    pub(super) fn of(metric: &Metric) -> Self {
+    pub(crate) fn of(metric: &Metric) -> Self {
         let found = metric.references.iter().filter(|found| found.status == Status::Ok);
         let tool =
             found.filter_map(|found| Some(ToolValue { tool: found.tool.clone(), value: found.median?, is_own: true }));

@@ -7,7 +7,7 @@ use model::number::brief::{percent, requests, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
 use verdict::findings::estimate::{Against, Estimate, rate, sane};
-use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::rules::{FindingRules, Rule};
 use verdict::grouping::by_key;
 
 use super::label::{LABELS, params as disk};
@@ -41,7 +41,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
         series.iter().filter(|rows| rows.iter().all(is_free)).cloned().collect()
     },
     scaling_limit: |_, _, is_limited| is_limited.then(|| ": the device, or the path to it, is the limit".to_owned()),
-    table_slot,
     rules: &[DEPTH_NO_GAIN, LOAD_KNEE, DISK_STEADY],
     results: |quiet, _, _| {
         let rows: Vec<&Row> = quiet.iter().copied().filter(|row| is_on_device(row)).collect();
@@ -50,8 +49,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
     ..FindingRules::new(LABELS.title)
 };
 
-/// Requests of at most this many bytes are in the tables of latency and IOPS, larger ones in that of throughput.
-const IOPS_BLOCK: u64 = 1024;
 /// The ratio to the p99 of the least load at which a load curve has its knee.
 const KNEE: f64 = 2.0;
 
@@ -71,17 +68,6 @@ fn describe(row: &Row) -> String {
     let (pattern, block) = (params.pattern.name(), size(params.block));
     let (first, rest) = pattern.split_at(1);
     format!("{}{rest} {op} of {block}{sync}{cache}{layout}{depth}", first.to_uppercase())
-}
-
-fn table_slot(row: &Row) -> Option<TableSlot> {
-    let (params, workload) = (disk(row)?, row.classic.as_ref()?.workload.clone());
-    (params.cache == DiskCache::Bypassed).then(|| {
-        if params.block <= IOPS_BLOCK {
-            return TableSlot { table: "Disk IOPS", workload, block: None, rate: Some(MetricName::Iops) };
-        }
-        let block = Some((params.block, size(params.block)));
-        TableSlot { table: "Disk throughput", workload, block, rate: Some(MetricName::Throughput) }
-    })
 }
 
 fn conditions(row: &Row) -> Option<&DiskConditions> {

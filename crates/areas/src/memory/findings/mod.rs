@@ -7,20 +7,20 @@ use model::number::brief::{bytes, percent, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
 use verdict::findings::estimate::{Against, Estimate, TENTH, rate};
-use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::rules::{FindingRules, Rule};
 
 use super::core_ceiling::{idle, is_stream, latency};
 use super::label::{LABELS, params as memory};
 use super::levels::{Curve, DRAM, Level, curves, stands_for_memory};
 
-const MEMORY_LEVELS: Rule = Rule::new(
+pub(super) const MEMORY_LEVELS: Rule = Rule::new(
     "memory_levels",
     "values",
     "{what} over working sets has {count} levels: {levels}.",
     "level stretches of the curve (stats::levels), named by the caches that the machine reports",
     "the points of the curve",
 );
-const LOAD_BENDS: Rule = Rule::new(
+pub(super) const LOAD_BENDS: Rule = Rule::new(
     "load_bends",
     "bound",
     "Memory latency climbs beyond {rate} of traffic ({share} of the peak): {latency} there, {most} at the peak.",
@@ -53,7 +53,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
         let of_memory = memory(first).is_some_and(|params| params.level.as_deref() == Some(DRAM));
         (of_memory && is_limited).then(|| ": memory is the limit".to_owned())
     },
-    table_slot,
     rules: &[MEMORY_LEVELS, LOAD_BENDS, TRANSLATION_COST, REMOTE_MEMORY],
     results: |quiet, _, machine| {
         let levels = curves(quiet, machine).first().filter(|curve| slows_down(curve)).and_then(levels_found);
@@ -85,19 +84,6 @@ fn describe(row: &Row) -> String {
     let names_isa = row.id.split('/').any(|part| part == params.isa.name());
     let set = if names_isa { format!(" ({})", params.isa.title()) } else { String::new() };
     format!("{what}{blocks}{over}{set}")
-}
-
-fn table_slot(row: &Row) -> Option<TableSlot> {
-    let (params, workload) = (memory(row)?, row.classic.as_ref()?.workload.clone());
-    let rate = Some(MetricName::Throughput);
-    Some(match (params.pattern, params.block) {
-        (MemoryPattern::Chase, _) => TableSlot { table: "Memory latency", workload, block: None, rate: None },
-        (_, Some(block)) => TableSlot { table: "Memory throughput", workload, block: Some((block, size(block))), rate },
-        (MemoryPattern::Sequential, _) => {
-            TableSlot { table: "STREAM", workload: params.op.to_string(), block: None, rate }
-        }
-        _ => TableSlot { table: "Memory random access", workload, block: None, rate },
-    })
 }
 
 /// Whether a result shows how memory scales with threads: plain streams, and independent updates at random addresses.

@@ -7,7 +7,7 @@ use model::number::brief::{bits, percent, time, times};
 use model::number::size_exact as size;
 use model::sample::MetricName;
 use verdict::findings::estimate::{Estimate, highest, rate, sane};
-use verdict::findings::rules::{FindingRules, Rule, TableSlot};
+use verdict::findings::rules::{FindingRules, Rule};
 
 use super::label::{LABELS, is_loopback, params as net, protocol};
 
@@ -67,7 +67,6 @@ pub(super) const FINDINGS: FindingRules = FindingRules {
         series.iter().filter(scales).cloned().collect()
     },
     scaling_limit: |first, last, _| copies_scale(first, last),
-    table_slot,
     rules: &[LOOPBACK, LIMITED_BY_RECEIVER, LIMITED_BY_SENDER, LIMITED_BY_WINDOW, LIMITED_BY_BUFFER, LONG_QUEUES],
     results: |quiet, _, _| {
         let under_load = of_mode(quiet, NetMode::Load).filter(|row| !is_loopback(row)).filter_map(load);
@@ -106,15 +105,6 @@ fn describe(row: &Row) -> String {
     ];
     let how: String = how.into_iter().filter(|(holds, _)| *holds).map(|(_, words)| words).collect();
     format!("{} {what} of {}{direction}{how}", protocol(params), size(params.block))
-}
-
-fn table_slot(row: &Row) -> Option<TableSlot> {
-    let (params, workload) = (net(row)?, row.classic.as_ref()?.workload.clone());
-    if !matches!(params.mode, NetMode::Stream | NetMode::NoDrop) {
-        return Some(TableSlot { table: "Network latency", workload, block: None, rate: None });
-    }
-    let block = Some((params.block, size(params.block)));
-    Some(TableSlot { table: "Network rate", workload, block, rate: Some(MetricName::Throughput) })
 }
 
 fn conditions(row: &Row) -> Option<&NetConditions> {
