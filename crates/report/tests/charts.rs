@@ -295,7 +295,7 @@ fn chart(document: &Document, name: &str) -> DrawnChart {
 
 #[test]
 fn planted_faults_are_found() {
-    let document = fixture::good();
+    let document = fixture::many_threads();
     let good = chart(&document, "cpu-throughput-over-threads");
     assert!(faults_of_layout(&good.svg).is_empty());
     let first = good.svg.find("<text").unwrap();
@@ -321,10 +321,10 @@ fn a_sample_far_away_leaves_room_for_the_others() {
     for metric in document.experiments.iter_mut().filter_map(|row| row.metrics.first_mut()) {
         metric.samples[0].value *= 1000.0;
     }
-    let far = chart(&document, "cpu-samples");
+    let far = chart(&document, "run-samples");
     assert!(far.about.contains("at the end of the axis"), "{}", far.about);
     assert!(far.svg.contains(">+100 %</text>") && !far.svg.contains("000 %</text>"), "{}", far.svg);
-    assert!(!chart(&quiet, "cpu-samples").about.contains("end of the axis"));
+    assert!(!chart(&quiet, "run-samples").about.contains("end of the axis"));
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn charts_look_as_they_did() {
         (fixture::memory_area(), "memory-latency-curve"),
         (fixture::memory_area(), "memory-loaded-latency"),
         (fixture::memory_nodes(), "memory-node-bandwidth"),
-        (sampled(fixture::good()), "cpu-samples"),
+        (sampled(fixture::good()), "run-samples"),
         (both_paths(), "net-paths-throughput"),
         (fixture::net_area(), "net-latency-percentiles"),
         (linpack(), "linpack-over-size"),

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use model::document::{Document, Row, Status};
 use model::experiment::{Area, memory_id_names_working_set};
 use model::number::brief::times;
-use model::number::{quantity, spread};
-use model::sample::Summary;
+use model::number::quantity;
 use model::unit::{Better, Unit};
 
 use super::data::{
@@ -18,7 +17,7 @@ use super::measured::{
     Curve, Measured, best, by_key, by_threads, curves, list_names, looks, median_columns, names, ratio_columns,
     uncrowded, value_columns, widest,
 };
-use super::observed::{Seen, answers, factors, range};
+use super::observed::{Seen, answers, factors};
 use crate::label::{Axis, Workload, block_words, stem_of, workload};
 use crate::memory::label::{params as memory, without_block};
 
@@ -119,19 +118,20 @@ impl Over {
         Body::Dots(Dots { axis: self.y, kinds, lines: lines.collect(), spanned: true })
     }
 
-    /// `From 1 thread to 2 threads: 1.11x (read) to 1.24x (copy) the rate.`, of threads with a CPU each.
+    /// `Rate with 2 threads over 1 thread: 1.11x (read) to 1.24x (copy).`, of threads with a CPU each.
     fn growth(&self, curves: &[Curve<'_>], names: &[String], unit: Unit) -> Option<String> {
         let ends = |curve: &Curve<'_>, name: &String| {
             let mut own = curve.points.iter().filter(|(_, measured)| !measured.is_crowded());
-            let (first, last) = (own.next()?, own.last()?);
+            let (first, last) = (own.next()?, own.next_back()?);
             Some(((first.0, last.0), Seen::ratio(name, &first.1, &last.1)?))
         };
         let seen: Vec<_> = curves.iter().zip(names).filter_map(|(curve, name)| ends(curve, name)).collect();
         let longest =
             seen.iter().map(|(ends, _)| *ends).max_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)))?;
         let alike = seen.into_iter().filter(|(ends, _)| *ends == longest).map(|(_, seen)| seen);
-        let what = if unit == Unit::Second { "time" } else { "rate" };
-        Some(format!("From {} to {}: {} the {what}.", self.place(longest.0), self.place(longest.1), factors(alike)?))
+        let what = if unit == Unit::Second { "Time" } else { "Rate" };
+        let [few, many] = [longest.0, longest.1].map(|x| self.place(x));
+        Some(format!("{what} with {many} over {few}: {}.", factors(alike)?))
     }
 
     /// The medians over blocks: a panel for each workload, a line for each number of threads.
@@ -158,21 +158,23 @@ impl Over {
         Some(self.chart(columns, self.plot(panels.collect())).observed(observation))
     }
 
-    /// The smallest block and the fewest threads of each workload that no other result beats, as the classic tables have
-    /// them: of all results, also of those whose threads share CPUs.
+    /// The smallest block and the fewest threads of each workload that no other drawn result beats.
     fn best_blocks(&self, all: &[Measured<'_>], workloads: Vec<(Option<String>, String)>) -> Option<String> {
+        let drawn = uncrowded(all);
         let block = |own: &Measured<'_>| workload(own.row).and_then(|own| own.block);
         let found = workloads.into_iter().filter_map(|(key, title)| {
-            let mut own: Vec<_> =
-                all.iter().filter(|own| workload(own.row).map(|own| own.key) == key).copied().collect();
+            let own = drawn.iter().filter(|own| workload(own.row).map(|own| own.key) == key);
+            let mut own: Vec<Measured<'_>> = own.copied().collect();
             own.sort_by_key(|own| (block(own), own.threads()));
             let best = best(own)?;
-            let words = format!("{} with {}", block_words(block(&best)?), self.places.words(best.threads()));
-            Some((best.metric.better, (words, title)))
+            Some((format!("{} with {}", block_words(block(&best)?), self.places.words(best.threads())), title))
         });
-        let found: Vec<(Better, (String, String))> = found.collect();
-        let which = if found.first()?.0 == Better::Lower { "Shortest" } else { "Fastest" };
-        Some(format!("{which}: {}.", answers(found.into_iter().map(|(_, answer)| answer).collect())?))
+        let which = if drawn.first()?.metric.better == Better::Lower { "Shortest" } else { "Fastest" };
+        let most = drawn.iter().map(Measured::threads).max()?;
+        // The tables have more threads too, and may have another answer with those.
+        let up_to =
+            if drawn.len() == all.len() { String::new() } else { format!(" with up to {}", self.places.words(most)) };
+        Some(format!("{which}{up_to}: {}.", answers(found.collect())?))
     }
 }
 
@@ -277,9 +279,12 @@ pub(crate) fn ratios(
 pub(crate) fn tools(document: &Document, area: Area, names: [&'static str; 2]) -> Vec<Chart> {
     let of = |better: Better| {
         let rows = document.experiments.iter().filter(|row| row.area == area && row.status == Status::Ok);
-        let all = rows.filter_map(|row| Some(Measured { row, metric: row.metrics.first()? }));
         let compared = |own: &Measured<'_>| own.metric.references.iter().any(|tool| own.ratio_mark(tool).is_some());
-        widest(&all.filter(|own| own.metric.better == better && compared(own)).collect::<Vec<_>>())
+        let first = rows.filter_map(|row| {
+            let mut all = row.metrics.iter().filter(|metric| metric.better == better);
+            all.find_map(|metric| Some(Measured { row, metric }).filter(compared))
+        });
+        widest(&first.collect::<Vec<_>>())
     };
     let [rates, times] = [of(Better::Higher), of(Better::Lower)];
     let chart = |name, what: [&'static str; 2], all| tools_chart(area, [name, what[0], what[1]], all);
@@ -307,8 +312,7 @@ fn tools_chart(area: Area, words: [&'static str; 3], mut shown: Vec<Measured<'_>
                 continue;
             };
             seen[kind].push(Seen { value: mark.value, name: label.clone(), is_doubtful: own.is_doubtful() });
-            let interval = mark.interval.map(|ends| ends.map(|end| end - 1.0));
-            marks.push(DotMark { kind, at: mark.value - 1.0, interval, mark });
+            marks.push(DotMark { kind, at: mark.value, interval: mark.interval, mark });
         }
         let note = if let [only] = &marks[..] { times(only.mark.value) } else { String::new() };
         lines.push(DotLine { label, note, marks, samples: Vec::new() });
@@ -319,54 +323,9 @@ fn tools_chart(area: Area, words: [&'static str; 3], mut shown: Vec<Measured<'_>
     let observation = (!found.is_empty()).then(|| format!("Assay over the tool: {}.", found.join("; ")));
     let looks = (0..ids.len()).map(|index| Look::nth(index, None));
     let kinds = ids.iter().zip(looks).map(|(tool, look)| kind(tool, look.shape, Some(look.hue))).collect();
-    let axis = ChartAxis::new("Assay relative to the tool", Reading::Difference);
+    let axis = ChartAxis::new("Assay over the tool", Reading::Ratio);
     let body = Body::Dots(Dots { axis, kinds, lines, spanned: false });
     Some(Chart::new(area, words, ratio_columns(), body).observed(observation))
-}
-
-/// A sample farther above the median than this is drawn at the end of the axis, so that the other samples stay apart.
-const FARTHEST: f64 = 1.0;
-/// Fewer samples do not show how steady a result is, and their median has no interval.
-const FEWEST: usize = 6;
-
-pub(crate) fn samples(name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
-    let has_samples = |measured: &&Measured<'_>| {
-        measured.value() > 0.0 && measured.metric.samples.len() >= FEWEST && measured.interval().is_some()
-    };
-    let shown: Vec<Measured<'_>> = all.iter().filter(has_samples).take(MOST_LISTED).copied().collect();
-    let is_far = |measured: &Measured<'_>| {
-        let ends = measured.interval().into_iter().flatten();
-        let values = measured.metric.samples.iter().map(|sample| sample.value).chain(ends);
-        values.filter(|value| value.is_finite()).any(|value| value / measured.value() - 1.0 > FARTHEST)
-    };
-    let lines = shown.iter().zip(list_names(&shown)).map(|(measured, label)| {
-        let median = measured.value();
-        let about = |value: f64| (value / median - 1.0).min(FARTHEST);
-        let samples = measured.metric.samples.iter().map(|sample| about(sample.value));
-        let mut own = measured.dot(0);
-        (own.at, own.interval) = (0.0, own.interval.map(|ends| ends.map(about)));
-        let note = quantity(median, measured.notation());
-        DotLine { label, note, marks: vec![own], samples: samples.filter(|value| is_drawable(*value)).collect() }
-    });
-    let widths = shown.iter().zip(list_names(&shown)).filter_map(|(measured, name)| {
-        let [low, high] = measured.interval()?;
-        Some(Seen { value: (high - low) / 2.0 / measured.value(), name, is_doubtful: false })
-    });
-    let axis = ChartAxis::new("Difference from the result's median", Reading::Difference);
-    let kinds = vec![kind("median with its 95 % interval", Shape::Circle, Some(Hue::Plain(1)))];
-    let body = Body::Dots(Dots { axis, kinds, lines: lines.collect(), spanned: false });
-    let about = "Every sample of some results as a dot, relative to the result's median, with the median's 95 % \
-                 interval; the end of each line has the median.";
-    let words = [name, "How steady were the samples?", about];
-    let half = |share: f64| Summary { median: 1.0, ci95: Some([1.0 - share, 1.0 + share]), ..Summary::default() };
-    let observation = range(widths, |share| spread(&half(share), "\u{b1}"));
-    let observation = observation.map(|widths| format!("Half of the 95 % interval: {widths} of the median."));
-    let chart = Chart::new(shown.first()?.row.area, words, value_columns("Value", None), body);
-    let mut chart = chart.observed(observation);
-    if shown.iter().any(is_far) {
-        chart.about.push_str(" Samples above twice the median are at the end of the axis.");
-    }
-    Some(chart)
 }
 
 const PERCENTILES: [&str; 6] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "slowest"];

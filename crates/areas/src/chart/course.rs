@@ -1,10 +1,11 @@
 //! The course of a run: when other processes or VMs took CPU time, and when the clock was low.
 
-use model::document::{Document, Status};
+use model::document::{Document, Row, Status};
 use model::number::{clock, percent, percent_short};
 use model::sample::Sample;
+use model::warning::WarningCode;
 
-use super::data::{Body, Chart, ChartAxis, Look, Mark, Plot, Point, Reading, Series};
+use super::data::{Body, Chart, ChartAxis, Hue, Look, Mark, Plot, Point, Reading, Series};
 use super::grid::{Cell, Column};
 
 /// Stretches that the run's time is divided into.
@@ -27,7 +28,9 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
 }
 
 fn chart(document: &Document) -> Option<Chart> {
-    let rows = document.experiments.iter().filter(|row| row.status == Status::Ok);
+    let is_crowded = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
+    // Threads that share a CPU take time from each other.
+    let rows = document.experiments.iter().filter(|row| row.status == Status::Ok && !is_crowded(row));
     // Every metric of a result has the same samples.
     let samples = rows.filter_map(|row| row.metrics.first()).flat_map(|metric| &metric.samples);
     let is_sane = |sample: &&Sample| sample.start.is_finite() && sample.start >= 0.0 && sample.seconds > 0.0;
@@ -40,37 +43,16 @@ fn chart(document: &Document) -> Option<Chart> {
     if taken.len() < 3 {
         return None;
     }
-    let (unit, title, scale) = if end < SHORT {
-        ("s", "Seconds since the run began", 1.0)
-    } else {
-        ("min", "Minutes since the run began", 60.0)
-    };
-    let point = |what: &str, (at, share): (f64, f64)| {
-        let (x, text) = (at / scale, percent(share));
-        let place = format!("{x:.0} {unit}");
-        let cells = vec![Cell::number(Some(share), percent)];
-        let mark = Mark { value: share, text: format!("{what} at {place}: {text}"), cells, ..Mark::default() };
-        Point { x, place, y: share, limit: None, mark }
-    };
-    let series = |index: usize, name: String, values: &[(f64, f64)]| {
-        let points = values.iter().map(|value| point(&name, *value)).collect();
-        Series { joined: false, ..Series::line(name.clone(), Look::nth(index, None), points) }
-    };
+    let time = if end < SHORT { SECONDS } else { MINUTES };
     let low: Vec<(f64, f64)> = stretches.iter().filter_map(|stretch| Some((stretch.middle, stretch.clock?))).collect();
-    let mut all = vec![series(0, "CPU time taken by others".to_owned(), &taken)];
-    let clock_name = highest.filter(|_| !low.is_empty()).map(|hertz| format!("clock below {}", clock(hertz)));
-    all.extend(clock_name.map(|name| series(1, name, &low)));
-    let worst = taken.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let mean = taken.iter().map(|(_, share)| share).sum::<f64>() / taken.len() as f64;
-    let at = format!("{:.0} {unit}", worst.0 / scale);
-    let mut observation = format!(
-        "Other processes or VMs took {} of the CPU time on average, at most {} (at {at}).",
-        percent_short(mean),
-        percent_short(worst.1)
-    );
+    let mut observation = of_interference(&taken, &time);
+    let mut series = vec![time.series(0, "CPU time taken by others", &taken)];
     if let Some((lowest, hertz)) = low.iter().map(|(_, share)| *share).reduce(f64::max).zip(highest) {
-        observation.push_str(&format!(" The clock was at most {} below {}.", percent_short(lowest), clock(hertz)));
+        let highest = clock(hertz);
+        observation = format!("{observation} The clock was at most {} below {highest}.", percent_short(lowest));
+        series.push(time.series(1, &format!("clock below {highest}"), &low));
     }
+    let (x, y) = (ChartAxis::new(time.title, Reading::Numbers), ChartAxis::new("Share", Reading::Part));
     Some(Chart {
         name: "run-interference",
         area: None,
@@ -78,12 +60,43 @@ fn chart(document: &Document) -> Option<Chart> {
         observation,
         about: ABOUT.to_owned(),
         columns: vec![Column::number("Share")],
-        body: Body::Plot(Plot::single(
-            ChartAxis::new(title, Reading::Numbers),
-            ChartAxis::new("Share", Reading::Part),
-            all,
-        )),
+        body: Body::Plot(Plot::single(x, y, series)),
     })
+}
+
+fn of_interference(taken: &[(f64, f64)], time: &Time) -> String {
+    let mean = taken.iter().map(|(_, share)| share).sum::<f64>() / taken.len() as f64;
+    let (at, worst) = taken.iter().copied().fold((0.0, 0.0), |worst, own| if own.1 > worst.1 { own } else { worst });
+    let when = if worst > 0.0 { format!(" (at {})", time.words(at)) } else { String::new() };
+    let [mean, worst] = [mean, worst].map(percent_short);
+    format!("Other processes or VMs took {mean} of the CPU time on average, at most {worst}{when}.")
+}
+
+/// The unit of the run's time.
+struct Time {
+    unit: &'static str,
+    seconds: f64,
+    title: &'static str,
+}
+
+const SECONDS: Time = Time { unit: "s", seconds: 1.0, title: "Seconds since the run began" };
+const MINUTES: Time = Time { unit: "min", seconds: 60.0, title: "Minutes since the run began" };
+
+impl Time {
+    fn words(&self, at: f64) -> String {
+        format!("{:.0} {}", at / self.seconds, self.unit)
+    }
+
+    fn series(&self, index: usize, name: &str, values: &[(f64, f64)]) -> Series {
+        let point = |(at, share): &(f64, f64)| {
+            let text = format!("{name} at {}: {}", self.words(*at), percent(*share));
+            let cells = vec![Cell::number(Some(*share), percent)];
+            let mark = Mark { value: *share, text, cells, ..Mark::default() };
+            Point { x: at / self.seconds, place: self.words(*at), y: *share, limit: None, mark }
+        };
+        let look = Look { hue: Hue::Plain(2 * index), ..Look::nth(index, None) };
+        Series { joined: false, ..Series::line(name.to_owned(), look, values.iter().map(point).collect()) }
+    }
 }
 
 /// The means over the samples of each stretch, those of longer samples counting more.

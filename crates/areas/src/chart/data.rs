@@ -77,6 +77,8 @@ pub enum Reading {
     Share,
     /// Shares from 0 to the largest, as percentages.
     Part,
+    /// Factors around 1.
+    Ratio,
     /// Differences as shares, on both sides of 0.
     Difference,
     /// Counts; each that occurs has a tick.
@@ -245,7 +247,7 @@ impl Hue {
     /// The shade of the n-th of several counts, ascending.
     pub fn step(index: usize, count: usize) -> Self {
         let last = count.saturating_sub(1);
-        Self::Step(if last == 0 { 1 } else { (index.min(last) * (Self::STEPS - 1) + last / 2) / last })
+        Self::Step((index.min(last) * (Self::STEPS - 1) + last / 2).checked_div(last).unwrap_or(1))
     }
 }
 

@@ -90,7 +90,7 @@ impl<'a> Measured<'a> {
             Params::Disk(params) => match params.op {
                 DiskOp::Read | DiskOp::Reread => Some(Hue::Read),
                 DiskOp::Write | DiskOp::Rewrite => Some(Hue::Write),
-                _ => None,
+                DiskOp::Mixed => None,
             },
             Params::Net(params) => Some(if params.protocol == Protocol::Udp { Hue::Udp } else { Hue::Tcp }),
             _ => None,
@@ -275,7 +275,21 @@ pub(crate) fn names(rows: &[&Row], axis: Axis) -> Vec<String> {
         how if apart(own) => format!("{what}, {how}"),
         how => format!("{what} {how}"),
     });
-    named.map(|name| name.trim().to_owned()).collect()
+    without_ends(named.map(|name| name.trim().to_owned()).collect())
+}
+
+/// The names without their last words, as long as they differ: `read 1 MiB` of `read 1 MiB, 10 GiB file`.
+fn without_ends(mut names: Vec<String>) -> Vec<String> {
+    loop {
+        let shorter: Vec<String> = names
+            .iter()
+            .map(|name| name.rsplit_once(", ").map_or(name.as_str(), |(start, _)| start).to_owned())
+            .collect();
+        if shorter == names || !is_distinct(&shorter) {
+            return names;
+        }
+        names = shorter;
+    }
 }
 
 /// The tokens that not all have, joined.

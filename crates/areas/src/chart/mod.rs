@@ -8,6 +8,7 @@ pub mod grid;
 pub(crate) mod measured;
 pub(crate) mod observed;
 mod roofline;
+mod steadiness;
 
 pub use data::{
     Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Hue, Look, Mark, Matrix, MatrixCell, Panel, Plot, Point,
@@ -26,6 +27,7 @@ const CHARTS: &[fn(&Document) -> Vec<Chart>] = &[
     disk::charts::charts,
     net::charts::charts,
     roofline::charts,
+    steadiness::charts,
     course::charts,
 ];
 

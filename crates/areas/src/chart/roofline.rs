@@ -28,7 +28,7 @@ type Roof<'a> = (String, Measured<'a>);
 pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let all = |area, unit, holds: fn(&Row) -> bool| {
         let mut all = Measured::all(document, area, MetricName::Throughput);
-        all.retain(|own| own.metric.unit == unit && own.value() > 0.0 && holds(own.row));
+        all.retain(|own| own.metric.unit == unit && own.value() > 0.0 && !own.is_crowded() && holds(own.row));
         all
     };
     let mut flops = all(Area::Cpu, Unit::FlopPerSecond, is_fma);

@@ -11,8 +11,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::{order, params, precision};
-use crate::chart::builders::{Over, PEAK, kind, samples, tools};
-use crate::chart::measured::{Curve, Measured, by_threads, curves, uncrowded, value_columns};
+use crate::chart::builders::{Over, PEAK, kind, tools};
+use crate::chart::measured::{Curve, Measured, by_threads, curves, value_columns};
 use crate::chart::observed::{Seen, factors};
 use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Hue, Reading, Shape};
 use crate::label::{Axis, same, threads};
@@ -36,13 +36,10 @@ const THROUGHPUT: Over = Over {
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let mut all = Measured::all(document, Area::Cpu, MetricName::Throughput);
     all.retain(|measured| params(measured.row).is_some_and(|params| params.op != CpuOp::AllPipes));
-    let mut best = best_of_each(curves(&all, 1, by_threads));
-    let headline: Vec<Measured<'_>> =
-        best.iter().filter_map(|curve| curve.points.last()).map(|(_, own)| *own).collect();
-    best.retain(|curve| curve.points.len() > 1);
+    let best = best_of_each(curves(&all, 2, by_threads));
     let own = [THROUGHPUT.medians(best), Some(plain_and_vector(&all))].into_iter().flatten();
     let tools = tools(document, Area::Cpu, ["cpu-tools", "cpu-tools-latency"]);
-    own.chain(tools).chain(samples("cpu-samples", &uncrowded(&headline))).collect()
+    own.chain(tools).collect()
 }
 
 /// The kernel of each precision with the most operations per instruction, in the order of the table.

@@ -8,8 +8,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::params;
-use crate::chart::builders::{Over, PEAK, at_best_block, kinds, percentiles, ratios, samples, side_by_side, tools};
-use crate::chart::measured::{Curve, Measured, by_key, curves, names, uncrowded, value_columns, widest};
+use crate::chart::builders::{Over, PEAK, at_best_block, kinds, percentiles, ratios, side_by_side, tools};
+use crate::chart::measured::{Curve, Measured, by_key, curves, names, uncrowded, value_columns};
 use crate::chart::{Chart, ChartAxis, Reading};
 use crate::label::Axis;
 
@@ -67,7 +67,6 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let times = of_device(MetricName::Latency);
     let (random, sequential) = (only(&requests, true), only(&rates, false));
     let waits = only(&times, true);
-    let headline: Vec<Measured<'_>> = firsts(&sequential).into_iter().chain(firsts(&random)).collect();
     let tails = of_smallest_block(&uncrowded(&waits));
     let charts = [
         IOPS_OVER_DEPTH.medians(over_depth(&random)),
@@ -75,8 +74,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         THROUGHPUT_OVER_THREADS.medians(at_best_block(&sequential)),
         THROUGHPUT_OVER_BLOCKS.blocks(&rates),
         Some(percentiles(Area::Disk, "disk-latency-percentiles", "How slow are the slowest requests?", &tails)),
-        caches(document),
-        samples("disk-samples", &widest(&headline)),
+        Some(caches(document)),
     ];
     let tools = tools(document, Area::Disk, ["disk-tools", "disk-tools-latency"]);
     charts.into_iter().flatten().chain(tools).collect()
@@ -91,11 +89,6 @@ fn is_of_device(row: &Row) -> bool {
 fn only<'a>(all: &[Measured<'a>], random: bool) -> Vec<Measured<'a>> {
     let is_random = |row: &Row| params(row).is_some_and(|params| params.pattern == DiskPattern::Random);
     all.iter().filter(|measured| is_random(measured.row) == random).copied().collect()
-}
-
-fn firsts<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
-    let is_first = |own: &&Measured<'_>| own.row.metrics.first().is_some_and(|first| first.name == own.metric.name);
-    all.iter().filter(is_first).copied().collect()
 }
 
 fn of_smallest_block<'a>(all: &[Measured<'a>]) -> Vec<Measured<'a>> {
@@ -113,7 +106,7 @@ fn over_depth<'a>(all: &[Measured<'a>]) -> Vec<Curve<'a>> {
     })
 }
 
-fn caches(document: &Document) -> Option<Chart> {
+fn caches(document: &Document) -> Chart {
     let all = Measured::all(document, Area::Disk, MetricName::Throughput);
     // Requests through a cache and past it differ in more than the cache; what the program asks for is the same.
     let key = |(_, measured): &(usize, Measured<'_>)| {
@@ -132,12 +125,12 @@ fn caches(document: &Document) -> Option<Chart> {
     let of = |state: usize| ratios(&groups, &labels, [0, state]);
     let found: Vec<String> = [(1, "cold"), (2, "warm")]
         .iter()
-        .filter_map(|(state, name)| Some(format!("{} with a {name} page cache", of(*state)?)))
+        .filter_map(|(state, name)| Some(format!("{name} page cache {}", of(*state)?)))
         .collect();
-    let observation = (!found.is_empty()).then(|| format!("Compared with past it: {}.", found.join("; ")));
-    let kinds = kinds(&["past the page cache", "cold page cache", "warm page cache"]);
+    let observation = (!found.is_empty()).then(|| format!("Relative to direct I/O: {}.", found.join("; ")));
+    let kinds = kinds(&["direct I/O", "cold page cache", "warm page cache"]);
     let axis = THROUGHPUT;
     let body = side_by_side(axis, kinds, &groups, labels);
     let columns = value_columns("Value", Some(Unit::BytePerSecond));
-    Some(Chart::new(Area::Disk, CACHES, columns, body).observed(observation))
+    Chart::new(Area::Disk, CACHES, columns, body).observed(observation)
 }

@@ -10,8 +10,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::params;
-use crate::chart::builders::{samples, tools};
-use crate::chart::measured::{Curve, Measured, curves, median_columns, names, uncrowded, widest};
+use crate::chart::builders::tools;
+use crate::chart::measured::{Curve, Measured, curves, median_columns, names, uncrowded};
 use crate::chart::observed::{Seen, range};
 use crate::chart::{Body, Chart, ChartAxis, Look, Plot, Reading};
 use crate::label::{Axis, threads};
@@ -26,8 +26,7 @@ const OVER_SIZE: [&str; 3] = [
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let all = Measured::all(document, Area::Linpack, MetricName::Throughput);
     let tools = tools(document, Area::Linpack, ["linpack-tools", "linpack-tools-latency"]);
-    let own = [over_size(&uncrowded(&all)), samples("linpack-samples", &widest(&all))];
-    own.into_iter().flatten().chain(tools).collect()
+    std::iter::once(over_size(&uncrowded(&all))).chain(tools).collect()
 }
 
 fn by_size(row: &Row) -> Option<(String, f64)> {
@@ -47,7 +46,7 @@ fn reached(curve: &Curve<'_>, name: &str) -> Option<Seen> {
     Some(Seen { value: *n, name: name.to_owned(), is_doubtful: first.is_doubtful() })
 }
 
-fn over_size(all: &[Measured<'_>]) -> Option<Chart> {
+fn over_size(all: &[Measured<'_>]) -> Chart {
     let mut curves = curves(all, 3, by_size);
     let rows: Vec<&Row> = curves.iter().map(Curve::first).collect();
     let names = names(&rows, Axis::Threads);
@@ -73,5 +72,5 @@ fn over_size(all: &[Measured<'_>]) -> Option<Chart> {
     let y = ChartAxis::new("Operations per second", Reading::Linear(Notation::Plain(Unit::FlopPerSecond)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
     let columns = median_columns(Some(Unit::FlopPerSecond));
-    Some(Chart::new(Area::Linpack, OVER_SIZE, columns, body).observed(observation))
+    Chart::new(Area::Linpack, OVER_SIZE, columns, body).observed(observation)
 }

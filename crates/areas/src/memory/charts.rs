@@ -10,8 +10,8 @@ use model::unit::{Better, Unit};
 
 use super::findings::{LOAD_BENDS, MEMORY_LEVELS};
 use super::label::params;
-use crate::chart::builders::{Over, PEAK, bytes_words, is_of_curve, over_threads, samples, tools};
-use crate::chart::measured::{Curve, Measured, best, by_key, curves, looks, median_columns, names, widest};
+use crate::chart::builders::{Over, PEAK, bytes_words, is_of_curve, over_threads, tools};
+use crate::chart::measured::{Curve, Measured, best, by_key, curves, looks, median_columns, names};
 use crate::chart::observed::{Seen, finding, range};
 use crate::chart::{Body, Chart, ChartAxis, Look, Matrix, MatrixCell, Plot, Reading, Series, Zone};
 use crate::label::{Axis, Label};
@@ -79,12 +79,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let rates = Measured::all(document, Area::Memory, MetricName::Throughput);
     let times = Measured::all(document, Area::Memory, MetricName::Latency);
     let streams = only(&rates, |own, row| is_plain(own, MemoryPattern::Sequential) && !is_of_curve(row));
-    let idle = only(&times, |own, row| {
-        own.pattern == MemoryPattern::Chase && own.background.is_none() && own.nodes.is_none() && !is_of_curve(row)
-    });
     let of_blocks = only(&rates, |own, _| own.block.is_some());
-    let widest = widest(&streams);
-    let headline: Vec<Measured<'_>> = widest.iter().copied().chain(idle).collect();
     let chains = curves(&rates, 3, by_chains);
     let enough = best(chains.iter().flat_map(|curve| curve.points.iter().map(|(_, own)| *own)));
     let enough = enough.and_then(|own| params(own.row)?.chains);
@@ -96,11 +91,10 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         curve(document, THROUGHPUT_CURVE, &only_better(&rates, Better::Higher)),
         THROUGHPUT_OVER_BLOCKS.blocks(&of_blocks),
         CHAINS.medians(chains).map(|chart| chart.observed(enough)),
-        loaded(document, &times),
+        Some(loaded(document, &times)),
         matrix(CORES, MemoryPattern::Pair, &times),
         matrix(NODE_BANDWIDTH, MemoryPattern::Sequential, &rates),
         matrix(NODE_LATENCY, MemoryPattern::Chase, &times),
-        samples("memory-samples", &headline),
     ];
     let tools = tools(document, Area::Memory, ["memory-tools", "memory-tools-latency"]);
     charts.into_iter().flatten().chain(tools).collect()
@@ -164,7 +158,7 @@ fn levels(curve: &Curve<'_>) -> Vec<Zone> {
     stretches.collect()
 }
 
-fn loaded(document: &Document, times: &[Measured<'_>]) -> Option<Chart> {
+fn loaded(document: &Document, times: &[Measured<'_>]) -> Chart {
     let with_load = times.iter().filter_map(|measured| {
         params(measured.row)?.background?;
         Some((Measured::find(measured.row, MetricName::Throughput)?.value(), *measured))
@@ -178,7 +172,7 @@ fn loaded(document: &Document, times: &[Measured<'_>]) -> Option<Chart> {
     let all: Vec<Measured<'_>> = groups.iter().flat_map(|(_, points)| points.iter().map(|(_, own)| *own)).collect();
     let found = finding(document, LOAD_BENDS.code, &all);
     let seen = all.iter().map(|own| Seen { value: own.value(), name: String::new(), is_doubtful: own.is_doubtful() });
-    let found = found.or_else(|| Some(format!("Latency: {}.", range(seen, time)?)));
+    let found = found.or_else(|| Some(format!("{} over the loads.", range(seen, time)?)));
     let series = groups.into_iter().enumerate().map(|(index, (_, mut points))| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         let name = op(&points[0].1).map_or_else(String::new, |op| format!("while other threads {op}"));
@@ -188,7 +182,7 @@ fn loaded(document: &Document, times: &[Measured<'_>]) -> Option<Chart> {
     let x = ChartAxis::new("Bandwidth of the other threads", Reading::Linear(bandwidth));
     let y = ChartAxis::new("Latency", Reading::Linear(Notation::Plain(Unit::Second)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
-    Some(Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body).observed(found))
+    Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body).observed(found)
 }
 
 const CORES: [&str; 2] = ["memory-core-to-core", "Which cores are close to each other?"];
@@ -218,7 +212,7 @@ fn matrix([name, title]: [&'static str; 2], pattern: MemoryPattern, all: &[Measu
         Some(Seen { value: own.value(), name: format!("{} to {}", name.0, name.1), is_doubtful: own.is_doubtful() })
     });
     let observation = range(seen, |value| quantity(value, first.notation()));
-    let observation = observation.map(|text| format!("{}.", text));
+    let observation = observation.map(|text| text + ".");
     let mut cells: Vec<MatrixCell> = Vec::new();
     for measured in own.iter().filter(|own| op(own) == op(&first) && own.metric.unit == unit) {
         let Some((from, to)) = ends(measured.row) else { continue };

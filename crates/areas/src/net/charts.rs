@@ -9,10 +9,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::label::params;
-use crate::chart::builders::{
-    Over, at_best_block, at_smallest_block, kinds, percentiles, ratios, samples, side_by_side, tools,
-};
-use crate::chart::measured::{Measured, by_key, dot, list_names, unshared, value_columns, widest};
+use crate::chart::builders::{Over, at_best_block, at_smallest_block, kinds, percentiles, ratios, side_by_side, tools};
+use crate::chart::measured::{Measured, by_key, dot, list_names, uncrowded, unshared, value_columns};
 use crate::chart::observed::{Seen, factors};
 use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Reading, is_drawable};
 use crate::label::{Axis, Common, Label};
@@ -47,15 +45,6 @@ const THROUGHPUT_OVER_MESSAGES: Over = Over {
     y: ChartAxis::new("Throughput", Reading::Log(Notation::Bits)),
     ..THROUGHPUT
 };
-const LATENCY_OVER_MESSAGES: Over = Over {
-    name: "net-latency-over-messages",
-    title: "How long does a message take?",
-    about: "Median time of a round trip over the size of messages, both on logarithmic axes, a panel for each workload \
-            and a line for each number of connections.",
-    y: ChartAxis::log("Round trip", Unit::Second),
-    ..THROUGHPUT_OVER_MESSAGES
-};
-
 const ROUND_TRIP: ChartAxis = ChartAxis::auto("Round trip", Unit::Second);
 
 const ABOUT_PATHS: &str = "The same benchmark on the loopback interface and between two nodes.";
@@ -72,20 +61,25 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let waits = Measured::all(document, Area::Net, MetricName::Latency);
     let of_mode = |mode| waits.iter().filter(|own| is_mode(own.row, mode)).copied().collect::<Vec<_>>();
     let (trips, loaded_trips) = (of_mode(NetMode::Pingpong), of_mode(NetMode::Load));
-    let both: Vec<Measured<'_>> = rates.iter().chain(&trips).copied().collect();
+    let tails = of_smallest_message(&trips);
     let charts = [
         THROUGHPUT.medians(at_best_block(&rates)),
         LATENCY.medians(at_smallest_block(&trips)),
         THROUGHPUT_OVER_MESSAGES.blocks(&rates),
-        LATENCY_OVER_MESSAGES.blocks(&trips),
         paths("net-paths-throughput", &rates),
         paths("net-paths-latency", &trips),
-        loaded(&loaded_trips),
-        Some(percentiles(Area::Net, "net-latency-percentiles", "How slow are the slowest round trips?", &waits)),
-        samples("net-samples", &widest(&both)),
+        Some(loaded(&loaded_trips)),
+        Some(percentiles(Area::Net, "net-latency-percentiles", "How slow are the slowest round trips?", &tails)),
     ];
     let tools = tools(document, Area::Net, ["net-tools", "net-tools-latency"]);
     charts.into_iter().flatten().chain(tools).collect()
+}
+
+/// The round trips of the smallest message, over connections whose threads have a CPU each.
+fn of_smallest_message<'a>(trips: &[Measured<'a>]) -> Vec<Measured<'a>> {
+    let block = |own: &Measured<'_>| params(own.row).map(|params| params.block);
+    let least = trips.iter().filter_map(block).min();
+    uncrowded(trips).into_iter().filter(|own| block(own) == least).collect()
 }
 
 fn is_mode(row: &Row, mode: NetMode) -> bool {
@@ -137,7 +131,7 @@ fn common_names(rows: &[&Row]) -> Vec<String> {
     named.collect()
 }
 
-fn loaded(all: &[Measured<'_>]) -> Option<Chart> {
+fn loaded(all: &[Measured<'_>]) -> Chart {
     let idle = |measured: &Measured<'_>| {
         let idle = measured.row.conditions.net.as_ref()?.idle_latency_seconds;
         idle.filter(|seconds| is_drawable(*seconds) && *seconds > 0.0)
@@ -163,5 +157,5 @@ fn loaded(all: &[Measured<'_>]) -> Option<Chart> {
     let observation = factors(seen.into_iter().flatten());
     let observation = observation.map(|found| format!("Under load a round trip takes {found} the idle time."));
     let columns = value_columns("Value", Some(Unit::Second));
-    Some(Chart::new(Area::Net, LOADED, columns, body).observed(observation))
+    Chart::new(Area::Net, LOADED, columns, body).observed(observation)
 }

@@ -1,6 +1,6 @@
 //! Charts of results side by side: a line for each, with its marks along a common axis.
 
-use areas::chart::{DotLine, Dots, Hue, is_drawable};
+use areas::chart::{DotLine, Dots, Hue, Reading, is_drawable};
 
 use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, mark_class};
@@ -38,7 +38,13 @@ pub(super) fn draw(dots: &Dots, width: f64) -> (Canvas, f64) {
     let bottom = top + step * dots.lines.len() as f64 + 4.0;
     for tick in &scale.ticks {
         let (Some(at), Some(middle)) = (scale.at(tick.value), scale.middle(tick, (0.0, width))) else { continue };
-        canvas.line("grid", (at, top), (at, bottom));
+        let origin = match dots.axis.reading {
+            Reading::Ratio => Some(1.0),
+            Reading::Difference => Some(0.0),
+            _ => None,
+        };
+        let is_origin = origin.is_some_and(|origin: f64| (tick.value - origin).abs() < 1e-9);
+        canvas.line(if is_origin { "frame" } else { "grid" }, (at, top), (at, bottom));
         canvas.text("tick", (middle, bottom + 15.0), Anchor::Middle, &tick.text);
     }
     let unit = cut(&scale.titled(dots.axis.title), width - 4.0);

@@ -3,6 +3,7 @@
 
 use areas::chart::{Reading, is_drawable};
 use model::number::{self, Notation, percent, quantity, size, whole};
+use model::unit::Unit;
 
 use super::svg::{text_width, widest};
 
@@ -10,6 +11,8 @@ use super::svg::{text_width, widest};
 const LOG_FROM: f64 = 30.0;
 /// The share of a single value that an axis has on both sides, well above the resolution of a double.
 const SMALLEST_REACH: f64 = 1e-9;
+/// An axis of factors is logarithmic where one is farther from 1 than this.
+const FAR_RATIO: f64 = 1.9;
 const GAP: f64 = 10.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +56,7 @@ impl Scale {
                 let scale = plain.linear((least, greatest.max(0.001)), 100.0, most);
                 scale.texts(|value| trimmed(&percent(value)))
             }
+            Reading::Ratio => plain.ratios((least.min(1.0), greatest.max(1.0)), most),
             Reading::Difference => {
                 let reach = greatest.abs().max(least.abs()).max(0.001);
                 plain.linear((-reach, reach), 100.0, most).texts(|value| {
@@ -122,6 +126,21 @@ impl Scale {
             tick.value += from;
         }
         scale.texts(|value| trimmed(&percent(value)))
+    }
+
+    /// Factors around 1: linear where they are near it.
+    fn ratios(self, (least, greatest): (f64, f64), most: usize) -> Self {
+        let scale = if least > 0.0 && (least < 1.0 / FAR_RATIO || greatest > FAR_RATIO) {
+            self.logarithmic((least, greatest), Notation::Plain(Unit::One), most)
+        } else {
+            let reach = (greatest - 1.0).max(1.0 - least).max(0.01);
+            let mut scale = self.linear((-reach, reach), 1.0, most);
+            scale.low += 1.0;
+            scale.high += 1.0;
+            scale.ticks.iter_mut().for_each(|tick| tick.value += 1.0);
+            scale
+        };
+        Self { unit: "", ..scale.texts(|value| format!("{}x", number::trimmed(value, 3))) }
     }
 
     /// Between two of 1, 2 and 5 times a power of ten.
@@ -329,6 +348,7 @@ mod tests {
             Reading::Log(Unit::Second.into()),
             Reading::Share,
             Reading::Part,
+            Reading::Ratio,
             Reading::Difference,
             Reading::Counts,
             Reading::Sizes,
@@ -340,7 +360,7 @@ mod tests {
         #[test]
         fn every_value_has_a_place_and_ticks_ascend(
             values in prop::collection::vec(prop_oneof![Just(0.0), (-12_f64..18.0).prop_map(|power| 10_f64.powf(power))], 1..20),
-            which in 0_usize..9,
+            which in 0_usize..10,
             most in 2_usize..9,
         ) {
             let reading = readings()[which];
