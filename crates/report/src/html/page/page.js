@@ -200,6 +200,8 @@
     const unfold = () => {
       const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
       for (let box = target; box; box = box.parentElement) if (box.localName === "details") box.open = true;
+      const folded = target && target.closest(".long");
+      if (folded) folded.querySelector(".all input").checked = true;
       if (target) target.scrollIntoView();
     };
     addEventListener("hashchange", unfold);
