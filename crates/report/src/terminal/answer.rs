@@ -14,6 +14,8 @@ use crate::html::text::listed;
 use crate::layout::{Align, Block, Cell, Column, cut, flow, paragraph, separated, table, table_width, wrap};
 use crate::style::{Style, Tone};
 
+/// Longer lines are hard to read, and do not fit into an e-mail or a ticket.
+const WIDEST: usize = 100;
 /// Narrower terminals have no column of areas.
 const NARROW: usize = 50;
 /// Columns between blocks.
@@ -34,6 +36,7 @@ pub struct Surroundings {
 
 /// The first screen of a run, ending in a newline.
 pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> String {
+    let style = &Style { width: style.width.min(WIDEST), ..*style };
     let lines = areas::headlines(document);
     separated(&[
         head(document, style),
