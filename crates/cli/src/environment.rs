@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 use bench::store::Store;
 use report::Style;
 
+/// Narrower terminals wrap our lines.
+const LEAST_COLUMNS: usize = 20;
 /// The widest table, in columns.
 const MOST_COLUMNS: usize = 120;
 
@@ -99,7 +101,7 @@ impl Stream {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
         let locale = locale.to_string_lossy().to_lowercase();
         Style {
-            width: columns.clamp(40, MOST_COLUMNS),
+            width: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS),
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
             color: terminal && !dumb && variable("NO_COLOR").is_none(),
         }

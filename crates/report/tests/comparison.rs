@@ -88,10 +88,10 @@ fn mixed() -> Comparison {
         not_compared: vec![
             NotCompared {
                 id: "memory/sequential-write/t1".into(),
-                reason: "was measured with other parameters: working set 1GiB against 2GiB".into(),
+                reason: "measured with other parameters: working set 1GiB against 2GiB".into(),
             },
-            NotCompared { id: "net/udp-pingpong/1B/t1".into(), reason: "is in BASE only".into() },
-            NotCompared { id: "net/udp-pingpong/1KiB/t1".into(), reason: "is in BASE only".into() },
+            NotCompared { id: "net/udp-pingpong/1B/t1".into(), reason: "only in BASE".into() },
+            NotCompared { id: "net/udp-pingpong/1KiB/t1".into(), reason: "only in BASE".into() },
         ],
         geometric_means: vec![
             AreaMean { area: "cpu".into(), ratio: 0.946, n: 3 },

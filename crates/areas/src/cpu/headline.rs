@@ -17,7 +17,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
         Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail },
         Headline { title: "INT8 dot", metric: MetricName::Throughput, rank: int8, detail },
     ],
-    unknown: "no expectation known: the instructions per cycle of this processor are in no table",
+    unknown: "no expectation known; assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bench::store::{Listed, RunHead, Store};
 use model::document::Document;
-use model::warning::Confidence;
+use model::number::{counted, duration};
 
 use crate::args::results::Show;
 use crate::environment::{self, Stream};
@@ -48,16 +48,13 @@ fn list(runs: &[Listed<RunHead>]) -> String {
     for run in runs {
         let what = match &run.document {
             Ok(document) => {
-                let confidence = match document.run.confidence {
-                    Some(Confidence::High) => "high",
-                    Some(Confidence::Fair) => "fair",
-                    Some(Confidence::Low) => "low",
-                    None => "no",
-                };
-                let (measured, rows) = (document.measured(), document.planned());
-                let end = if document.run.complete { "" } else { ", interrupted" };
-                let took = model::number::duration(document.run.seconds);
-                format!("{confidence:4} confidence   {measured} of {rows} benchmarks, {took}{end}")
+                let run = &document.run;
+                let planned = counted(document.planned() as u64, "benchmark");
+                let mut parts = vec![format!("{} of {planned}", document.measured()), duration(run.seconds)];
+                parts.extend(run.confidence.map(|confidence| format!("{confidence} confidence")));
+                parts.extend((!run.complete).then(|| "interrupted".to_owned()));
+                parts.extend(run.label.as_ref().map(|label| format!("label '{}'", label.escape_debug())));
+                parts.join(", ")
             }
             Err(reason) => reason.clone(),
         };

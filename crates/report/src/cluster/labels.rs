@@ -7,7 +7,8 @@ use model::experiment::Area;
 use model::unit::{Better, Unit};
 
 use crate::formats::escape::one_line;
-use crate::html::text::{capital, listed};
+use crate::html::text::capital;
+pub(super) use crate::html::text::some_of;
 use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
@@ -91,15 +92,6 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
         Standing::Slow => "slow, two passes",
         Standing::Suspect => "suspect, one pass",
         Standing::Unknown => "unknown",
-    }
-}
-
-/// The first names of a list: `n1, n2, n3 and 7 more`.
-pub(super) fn some_of(names: &[String], most: usize) -> String {
-    let first: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
-    match names.len().saturating_sub(most) {
-        0 => listed(&first),
-        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

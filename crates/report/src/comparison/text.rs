@@ -7,11 +7,14 @@ use super::bar;
 use super::parts::{
     Notes, ORDER, legend, limit_words, means, name, reasons, rows_of, summary, values, verdict_title, verdict_words,
 };
+use crate::html::text::some_of;
 use crate::layout::{Align, Block, Cell, Column, fitting, flow, separated, table, table_width, width, wrap};
 use crate::style::{Style, Tone};
 
 const GAP: usize = 2;
 const WORD: usize = 6;
+/// The most results that are listed for one reason; --json has all.
+const MOST_LEFT_OUT: usize = 6;
 
 /// The comparison as text, ending in a newline: the verdict, both sides, the results by verdict, and explanations.
 pub fn text(comparison: &Comparison, style: &Style) -> String {
@@ -178,8 +181,8 @@ fn note_lines(notes: &Notes<'_>, style: &Style) -> Vec<String> {
 
 fn left_out(comparison: &Comparison, style: &Style) -> Vec<String> {
     let lines = reasons(&comparison.not_compared).into_iter().flat_map(|(reason, ids)| {
-        let ids: Vec<&str> = ids.into_iter().map(|row| row.id.as_str()).collect();
-        let line = format!("{}: {reason}", ids.join(", "));
+        let ids: Vec<String> = ids.into_iter().map(|row| row.id.clone()).collect();
+        let line = format!("{}: {reason}", some_of(&ids, MOST_LEFT_OUT));
         wrap(&style.clean(&line), "  ", style.width)
     });
     let title = format!("Not compared: {}", counted(comparison.not_compared.len() as u64, "result"));

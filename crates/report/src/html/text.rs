@@ -1,6 +1,6 @@
 //! Text from a document in HTML: names, reasons, command lines. It stays text, on its line and in its reading direction.
 
-use crate::formats::escape::is_direction;
+use crate::formats::escape::{is_direction, one_line};
 
 /// The replacement of controls and of characters that change the reading direction.
 const REPLACED: char = '\u{fffd}';
@@ -60,6 +60,15 @@ pub(crate) fn listed(items: &[String]) -> String {
         [] => String::new(),
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The first names of a list: `n1, n2, n3 and 7 more`.
+pub(crate) fn some_of(names: &[String], most: usize) -> String {
+    let first: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
+    match names.len().saturating_sub(most) {
+        0 => listed(&first),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

@@ -235,17 +235,22 @@ fn why_low_lines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
 
 /// Why the confidence in headline results is low, and what helps: the warning that most of them share.
 pub(crate) fn why_low(lines: &[HeadlineRow<'_>]) -> Option<String> {
-    let measured: Vec<&Row> = lines.iter().filter(|line| line.metric.is_some()).filter_map(|line| line.row).collect();
-    let low: Vec<&Row> = measured.iter().copied().filter(|row| row.confidence == Some(Confidence::Low)).collect();
+    let measured = lines.iter().filter(|line| line.metric.is_some());
+    let measured: Vec<(&Row, &str)> = measured.filter_map(|line| Some((line.row?, line.words.as_str()))).collect();
+    let low: Vec<_> = measured.iter().filter(|(row, _)| row.confidence == Some(Confidence::Low)).collect();
     let lowers = |warning: &&Warning| warning.confidence == Confidence::Low;
-    let warnings: Vec<&Warning> = low.iter().flat_map(|row| row.warnings.iter().filter(lowers)).collect();
+    let warnings: Vec<&Warning> = low.iter().flat_map(|(row, _)| row.warnings.iter().filter(lowers)).collect();
     // The order of the codes is from causes to symptoms: of equally frequent ones the first is the cause.
     let code =
         WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count())?;
     let of_code = warnings.iter().filter(|warning| warning.code == *code);
     let worst = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal))?;
-    let (n, all) = (low.len(), counted(measured.len() as u64, "result"));
-    Some(format!("Confidence is low in {n} of {all}. {} {}", first_sentence(&worst.text), worst.advice))
+    let all = counted(measured.len() as u64, "result");
+    let which = match &low[..] {
+        [(_, words)] => format!("1 of {all}: {words}"),
+        _ => format!("{} of {all}", low.len()),
+    };
+    Some(format!("Confidence is low in {which}. {} {}", first_sentence(&worst.text), worst.advice))
 }
 
 /// What was seen, without its effect.
@@ -256,9 +261,12 @@ fn first_sentence(text: &str) -> &str {
 fn next(document: &Document, around: &Surroundings, style: &Style) -> Vec<String> {
     let mut lines: Vec<String> =
         around.changed.iter().flat_map(|text| wrap(&style.clean(text), "", style.width)).collect();
-    let results = counted(document.experiments.len() as u64, "result");
+    let tables = match document.experiments.len() {
+        0 | 1 => "Details".to_owned(),
+        n => format!("All {n} results"),
+    };
     let mut parts = Vec::new();
-    parts.extend(around.name.as_ref().map(|name| format!("All {results}: assay show {name}")));
+    parts.extend(around.name.as_ref().map(|name| format!("{tables}: assay show {name}")));
     parts.extend(around.changed.as_ref().map(|_| "Compare: assay compare previous latest".to_owned()));
     parts.extend(around.page.as_ref().map(|page| format!("HTML report: {page}")));
     lines.extend(flow(&parts, "    ", style.width));

@@ -23,7 +23,7 @@ pub(crate) fn summary(document: &Document) -> Vec<String> {
         suite_words(&run.suite),
         machine_words(&document.machine),
         duration(run.seconds),
-        format!("{} confidence", run.confidence.map_or("no", |confidence| confidence.name())),
+        run.confidence.map_or_else(String::new, |confidence| format!("{confidence} confidence")),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }

@@ -36,8 +36,8 @@ pub(super) fn has_measured(document: &Document, side: &str) -> Result<(), String
     if document.experiments.iter().any(|row| row.status == Status::Ok && !row.metrics.is_empty()) {
         return Ok(());
     }
-    let (id, rows) = (&document.run.id, counted(document.experiments.len() as u64, "row"));
-    Err(format!("{side}, the run '{id}', has no measured result ({rows} planned); name another run"))
+    let (id, rows) = (&document.run.id, counted(document.experiments.len() as u64, "benchmark"));
+    Err(format!("{side}, the run '{id}', has no measured result of {rows}. Name another run: assay runs"))
 }
 
 /// Every metric that can be compared, in the order of the base, and every other result with the reason.
@@ -46,7 +46,7 @@ pub(super) fn pairs<'a>(base: &'a Document, new: &'a Document) -> (Vec<Pair<'a>>
     let mut refuse = |row: &Row, reason: String| not_compared.push(NotCompared { id: row.id.clone(), reason });
     for row in &base.experiments {
         let Some(other) = find(new, &row.id) else {
-            refuse(row, "is in BASE only".to_owned());
+            refuse(row, "only in BASE".to_owned());
             continue;
         };
         match of_rows(row, other) {
@@ -55,7 +55,7 @@ pub(super) fn pairs<'a>(base: &'a Document, new: &'a Document) -> (Vec<Pair<'a>>
         }
     }
     for row in new.experiments.iter().filter(|row| find(base, &row.id).is_none()) {
-        refuse(row, "is in NEW only".to_owned());
+        refuse(row, "only in NEW".to_owned());
     }
     (pairs, not_compared)
 }
@@ -68,12 +68,12 @@ fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     for (row, side) in [(base, "BASE"), (new, "NEW")] {
         if row.status != Status::Ok {
             let reason = row.reason.as_deref().unwrap_or("no reason was recorded");
-            return Err(format!("was not measured in {side}: {} ({reason})", row.status));
+            return Err(format!("not measured in {side}: {} ({reason})", row.status));
         }
     }
     comparable(base, new)?;
     let mut pairs = Vec::new();
-    let mut reason = "has no metric on both sides".to_owned();
+    let mut reason = "no metric on both sides".to_owned();
     for base_metric in metrics(base) {
         let Some(new_metric) = metrics(new).find(|metric| metric.name == base_metric.name) else { continue };
         match usable(base_metric).and_then(|()| usable(new_metric)) {
@@ -84,23 +84,23 @@ fn of_rows<'a>(base: &'a Row, new: &'a Row) -> Result<Vec<Pair<'a>>, String> {
     if pairs.is_empty() { Err(reason) } else { Ok(pairs) }
 }
 
-/// Checks that two results mean the same; of different ids only the units must agree. The error follows the id.
+/// Checks that two results mean the same; of different ids only the units must agree.
 pub(crate) fn comparable(base: &Row, new: &Row) -> Result<(), String> {
     if base.id == new.id {
         let (method, other) = (&base.method, &new.method);
         if method != other {
-            return Err(format!("is counted differently: by the method {method} in BASE and {other} in NEW"));
+            return Err(format!("counted differently: by the method {method} in BASE and {other} in NEW"));
         }
         let differing = differing_parameters(base, new);
         if !differing.is_empty() {
-            return Err(format!("was measured with other parameters: {}", differing.join(", ")));
+            return Err(format!("measured with other parameters: {}", differing.join(", ")));
         }
     }
     for metric in metrics(base) {
         if let Some(other) = metrics(new).find(|other| other.name == metric.name)
             && (other.unit != metric.unit || other.better != metric.better)
         {
-            return Err(format!("has its {} in {} in BASE and in {} in NEW", metric.name, metric.unit, other.unit));
+            return Err(format!("its {} is in {} in BASE and in {} in NEW", metric.name, metric.unit, other.unit));
         }
     }
     Ok(())
@@ -122,10 +122,10 @@ pub(crate) fn metrics(row: &Row) -> impl Iterator<Item = &Metric> {
 
 fn usable(metric: &Metric) -> Result<(), String> {
     if metric.samples.is_empty() {
-        return Err(format!("has no samples of its {}", metric.name));
+        return Err(format!("no samples of its {}", metric.name));
     }
     let positive = metric.samples.iter().all(|sample| (1e-150..=1e150).contains(&sample.value));
-    if positive { Ok(()) } else { Err(format!("has a sample of its {} that is no positive number", metric.name)) }
+    if positive { Ok(()) } else { Err(format!("a sample of its {} is no positive number", metric.name)) }
 }
 
 /// The parameters that differ, in words: `working set 1GiB against 2GiB`.

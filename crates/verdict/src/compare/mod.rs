@@ -32,13 +32,16 @@ pub fn compare(
     rules: &[AreaRules],
 ) -> Result<Comparison, String> {
     if is_same_run(base, new) {
-        return Err(format!("'{}' is both runs: a run cannot be compared with itself", base.run.id));
+        return Err(format!(
+            "'{}' is both runs: a run cannot be compared with itself. Name two runs: assay runs",
+            base.run.id
+        ));
     }
     matching::has_measured(base, "BASE")?;
     matching::has_measured(new, "NEW")?;
     let (pairs, not_compared) = matching::pairs(base, new);
     if pairs.is_empty() {
-        let why = not_compared.first().map_or_else(String::new, |row| format!(": {} {}", row.id, row.reason));
+        let why = not_compared.first().map_or_else(String::new, |row| format!(": {}: {}", row.id, row.reason));
         return Err(format!("the two runs have no benchmark that can be compared{why}"));
     }
     let experiments = judgement::judge(&pairs, &noise::History::new(base, new, history, rules));

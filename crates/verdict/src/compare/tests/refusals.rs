@@ -8,10 +8,10 @@ fn a_run_with_itself_and_runs_without_results_are_refused() {
     failed.experiments[0].status = Status::Failed;
     let (empty, other) = (run(3, Vec::new()), run(4, vec![row("cpu/z/t1", &[1.0])]));
     for (base, new, expected) in [
-        (&base, &base, "'run-1' is both runs: a run cannot be compared with itself"),
-        (&base, &empty, "NEW, the run 'run-3', has no measured result (0 rows planned); name another run"),
-        (&failed, &base, "BASE, the run 'run-2', has no measured result (1 row planned); name another run"),
-        (&base, &other, "the two runs have no benchmark that can be compared: cpu/fma/fp64/avx2/t1 is in BASE only"),
+        (&base, &base, "'run-1' is both runs: a run cannot be compared with itself. Name two runs: assay runs"),
+        (&base, &empty, "NEW, the run 'run-3', has no measured result of 0 benchmarks. Name another run: assay runs"),
+        (&failed, &base, "BASE, the run 'run-2', has no measured result of 1 benchmark. Name another run: assay runs"),
+        (&base, &other, "the two runs have no benchmark that can be compared: cpu/fma/fp64/avx2/t1: only in BASE"),
     ] {
         assert_eq!(compare(base, new, &[]).unwrap_err(), expected);
     }
