@@ -18,7 +18,7 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
         ("Problems: low confidence", Tone::Bad, findings(CheckStatus::Bad)),
         ("Remarks", Tone::Fair, findings(CheckStatus::Warning)),
         ("Worth knowing", Tone::Strong, noted.iter().flat_map(|check| finding(check, style)).collect()),
-        ("In order", Tone::Good, in_order),
+        ("Passed, unknown, or not checked", Tone::Good, in_order),
         ("Reference tools", Tone::Strong, tools(&diagnosis.references, style)),
     ];
     with_sections(paragraph(&verdict, "", tone, style), sections, style)
