@@ -2,7 +2,7 @@
 
 use model::document::{Answer, Document, Row, Status};
 use model::experiment::Area;
-use model::number::{Notation, clock, percent_whole, quantity};
+use model::number::{Notation, UnitScale, clock, percent_whole};
 use model::peak::PeakKind;
 use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
@@ -87,7 +87,7 @@ fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
     } else if !above.is_empty() {
         (Some(ExpectationVerdict::Above), format!("above what was expected: {}", compared(above[0])), above)
     } else if judged.iter().any(|one| !one.metric.expectations.is_empty()) {
-        (None, "measured too imprecisely to say".to_owned(), judged.iter().collect())
+        (None, "too imprecise to say".to_owned(), judged.iter().collect())
     } else {
         (None, rules.answer.unknown.to_owned(), judged.iter().collect())
     };
@@ -113,8 +113,8 @@ fn is_below(below: &[&Judged<'_>]) -> String {
     let worst = below.iter().min_by(|a, b| shortfall(a.metric).total_cmp(&shortfall(b.metric)));
     let others = match below.len() {
         0 | 1 => String::new(),
-        2 => "; 1 more benchmark is below".to_owned(),
-        n => format!("; {} more benchmarks are below", n - 1),
+        2 => "; 1 more is below".to_owned(),
+        n => format!("; {} more are below", n - 1),
     };
     format!("BELOW: {}{others}", worst.map(|one| compared(one)).unwrap_or_default())
 }
@@ -128,22 +128,23 @@ fn shortfall(metric: &Metric) -> f64 {
     }
 }
 
-/// `FP64 FMA, 2 threads 120 GFLOP/s, expected 165 GFLOP/s to 178 GFLOP/s (limit)`.
+/// `FP64 FMA, 2 threads 120 GFLOP/s, expected 165 to 178 (limit)`.
 fn compared(one: &Judged<'_>) -> String {
-    let words = |value| quantity(value, Notation::of(one.row.area, one.metric.unit));
-    let value = words(judged_value(one.metric));
+    let value = judged_value(one.metric);
+    let scale = UnitScale::of(value, Notation::of(one.row.area, one.metric.unit));
     let expected = one.metric.expectations.first().map(|range| {
         let ends = if one.metric.name == MetricName::Clock && range.source != HISTORY {
             range.text.clone()
         } else {
-            format!("{} to {}", words(range.low), words(range.high))
+            format!("{} to {}", scale.three(range.low), scale.three(range.high))
         };
         format!(", expected {ends} ({})", source_words(range))
     });
-    format!("{} {value}{}", one.headline.words(Some(one.row)), expected.unwrap_or_default())
+    let words = one.headline.words(Some(one.row));
+    format!("{words} {} {}{}", scale.three(value), scale.unit(), expected.unwrap_or_default())
 }
 
-/// `: 97 % of its limit at 3.04 GHz; other VMs on the host took 12 % of CPU time during this run`.
+/// `: 97 % of its limit at 3.04 GHz; other VMs on the host took 12 % of CPU time`.
 fn when(expected: &[&Judged<'_>]) -> String {
     let of_limit = expected.iter().find_map(|one| {
         let sustained = one.metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained)?;
@@ -156,7 +157,7 @@ fn when(expected: &[&Judged<'_>]) -> String {
     let of_history = || {
         let ranges = expected.iter().filter_map(|one| one.metric.expectations.first());
         let runs = ranges.filter(|range| range.source == HISTORY).filter_map(|range| range.n).max()?;
-        Some(format!(": like the last {runs} runs of this machine"))
+        Some(format!(": like its last {runs} runs"))
     };
     let share = of_limit.or_else(of_history).unwrap_or_default();
     if lost < LOST {
@@ -165,9 +166,9 @@ fn when(expected: &[&Judged<'_>]) -> String {
     let taken = expected.iter().filter_map(|one| taken(one.row)).max_by(|one, other| one.0.total_cmp(&other.0));
     match taken {
         Some((share_taken, by)) => {
-            format!("{share}; {by} took {} of CPU time during this run", percent_whole(share_taken))
+            format!("{share}; {by} took {} of CPU time", percent_whole(share_taken))
         }
-        None => format!("{share}; interference took {} of its rate during this run", percent_whole(lost)),
+        None => format!("{share}; interference took {} of its rate", percent_whole(lost)),
     }
 }
 
@@ -239,11 +240,11 @@ mod tests {
     #[test]
     fn each_verdict_has_its_sentence() {
         let below = said(Some(ExpectationVerdict::Below), |_| {});
-        let words = "BELOW: FP64, 1 threads 120.0 GFLOP/s, expected 150.0 GFLOP/s to 170.0 GFLOP/s (limit)";
+        let words = "BELOW: FP64, 1 threads 120 GFLOP/s, expected 150 to 170 (limit)";
         assert_eq!(below, (Some(ExpectationVerdict::Below), words.to_owned()));
         assert_eq!(said(Some(ExpectationVerdict::AsExpected), |_| {}).1, "as expected");
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
-        assert_eq!(said(None, |_| {}), (None, "measured too imprecisely to say".to_owned()));
+        assert_eq!(said(None, |_| {}), (None, "too imprecise to say".to_owned()));
         assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
     }
 
@@ -265,7 +266,7 @@ mod tests {
             ([0.1, 0.1], "other processes and VMs took 20 % of CPU time"),
             ([0.0, 0.01], "interference took 25 % of its rate"),
         ] {
-            assert_eq!(disturbed(120e9, shares), format!("as expected; {by} during this run"));
+            assert_eq!(disturbed(120e9, shares), format!("as expected; {by}"));
         }
     }
 
@@ -279,7 +280,7 @@ mod tests {
             .1
         };
         let as_expected = of_history(ExpectationVerdict::AsExpected);
-        assert_eq!(as_expected, "as expected: like the last 4 runs of this machine");
+        assert_eq!(as_expected, "as expected: like its last 4 runs");
         assert!(of_history(ExpectationVerdict::Below).ends_with(" (last 4 runs)"));
     }
 

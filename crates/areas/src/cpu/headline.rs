@@ -12,8 +12,7 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "CPU",
     headlines: &[
-        Headline { title: "clock, scalar", metric: MetricName::Clock, rank: scalar, detail: |_| String::new() },
-        Headline { title: "clock, vector", metric: MetricName::Clock, rank: fp64, detail: |_| String::new() },
+        Headline { title: "clock, all cores busy", metric: MetricName::Clock, rank: fp64, detail: |_| String::new() },
         Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail },
         Headline { title: "INT8 dot", metric: MetricName::Throughput, rank: int8, detail },
     ],
@@ -25,12 +24,6 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
     let bound = |own: &CpuParams| !matches!(own.op, CpuOp::Plain | CpuOp::AllPipes);
     params(row).filter(|own| bound(own)).map(|_| [0.95, 1.0])
-}
-
-fn scalar(row: &Row) -> Option<i64> {
-    params(row)
-        .filter(|own| (own.op, own.element, own.isa) == (CpuOp::Fma, Element::Fp64, Isa::Scalar))
-        .map(|own| own.threads.into())
 }
 
 fn fp64(row: &Row) -> Option<i64> {

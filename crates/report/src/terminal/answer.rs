@@ -16,6 +16,8 @@ use crate::style::{Style, Tone};
 
 /// Longer lines are hard to read, and do not fit into an e-mail or a ticket.
 const WIDEST: usize = 100;
+/// One screen is at most this high.
+const MOST_LINES: usize = 30;
 /// Narrower terminals have no column of areas.
 const NARROW: usize = 50;
 /// Columns between blocks.
@@ -38,13 +40,12 @@ pub struct Surroundings {
 pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let lines = areas::headlines(document);
-    separated(&[
-        head(document, style),
-        answers(&areas::answer_lines(document), style),
-        headlines(&lines, style),
-        why_low_lines(&lines, style),
-        next(document, around, style),
-    ])
+    let evidence = [why_low_lines(&lines, style), next(document, around, style)].concat();
+    let parts =
+        [head(document, style), answers(&areas::answer_lines(document), style), headlines(&lines, style), evidence];
+    let text = separated(&parts);
+    // Where sentences take a second line, what they say is worth more than empty lines.
+    if text.lines().count() > MOST_LINES { format!("{}\n", parts.concat().join("\n")) } else { text }
 }
 
 fn head(document: &Document, style: &Style) -> Vec<String> {
