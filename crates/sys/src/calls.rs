@@ -26,13 +26,6 @@ pub(crate) fn unless_unknown<T>(answer: io::Result<T>) -> io::Result<Option<T>> 
     }
 }
 
-/// The flags with which a file was opened (`F_GETFL`).
-pub(crate) fn status_flags(file: &impl AsFd) -> io::Result<libc::c_int> {
-    // SAFETY: this `fcntl` takes no argument, and the descriptor is borrowed.
-    let flags = unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_GETFL) };
-    outcome(flags).map(|_| flags)
-}
-
 pub(crate) fn socket_option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = length_of(&value);

@@ -49,9 +49,7 @@ pub fn pin_to(cpu: u32) -> io::Result<()> {
 /// Whether the calling thread is still pinned to this CPU alone, and runs on it: the kernel lets the threads of a CPU
 /// that goes offline run anywhere from then on.
 pub fn is_pinned_to(cpu: u32) -> bool {
-    // SAFETY: takes no argument and touches no memory of ours.
-    let here = unsafe { libc::sched_getcpu() };
-    u32::try_from(here) == Ok(cpu) && allowed_cpus().is_ok_and(|allowed| allowed == [cpu])
+    u32::try_from(rustix::thread::sched_getcpu()) == Ok(cpu) && allowed_cpus().is_ok_and(|allowed| allowed == [cpu])
 }
 
 /// Restricts the calling thread to these CPUs.

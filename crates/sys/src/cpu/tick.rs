@@ -5,10 +5,15 @@
 //! virtual machine each time exits the guest. So a thread of the lowest policy on each CPU is woken twice a tick, shortly
 //! before the tick would be due, and does nothing else.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 
 use crate::cpu::affinity;
 
@@ -58,12 +63,9 @@ impl Drop for KeptTicks {
 }
 
 fn tick() -> Duration {
-    let mut resolution = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec. The coarse clock moves once a tick.
-    let known = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut resolution) } == 0;
-    let nanoseconds = u64::try_from(resolution.tv_nsec).unwrap_or(0);
-    let reported = Duration::from_nanos(nanoseconds);
-    if known && !reported.is_zero() && reported < LONGEST_TICK { reported } else { LONGEST_TICK }
+    // The coarse clock moves once a tick.
+    let reported = Duration::try_from(clock_getres(ClockId::MonotonicCoarse)).unwrap_or_default();
+    if !reported.is_zero() && reported < LONGEST_TICK { reported } else { LONGEST_TICK }
 }
 
 /// Makes the calling thread run only on an idle CPU; whether the kernel agreed.
@@ -75,26 +77,17 @@ fn yield_to_all() -> bool {
 
 /// Makes this thread wake on time, not up to 50 us later (`PR_SET_TIMERSLACK`, `prctl(2)`); whether the kernel agreed.
 fn be_punctual() -> bool {
-    // SAFETY: this `prctl` takes plain integers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0 }
+    set_current_timer_slack(NonZeroU64::new(1)).is_ok()
 }
 
 /// Sleeps until shortly before the next multiple of this time since boot, where Linux has its ticks (since 6.4; before,
 /// they are anywhere); whether that worked.
 fn sleep_until_before_a_multiple_of(every: Duration) -> bool {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a live timespec.
-    if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) } != 0 {
-        return false;
-    }
+    let now = clock_gettime(ClockId::Monotonic);
     let nanoseconds = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let until = before_a_multiple(now.tv_sec * 1_000_000_000 + now.tv_nsec, nanoseconds(every), nanoseconds(AHEAD));
-    let until = libc::timespec { tv_sec: until / 1_000_000_000, tv_nsec: until % 1_000_000_000 };
-    // SAFETY: the pointer is to a live timespec, and none is asked to be written.
-    let slept = unsafe {
-        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const until, std::ptr::null_mut())
-    };
-    slept == 0 || slept == libc::EINTR
+    let until = Timespec { tv_sec: until / 1_000_000_000, tv_nsec: until % 1_000_000_000 };
+    matches!(clock_nanosleep_absolute(ClockId::Monotonic, &until), Ok(()) | Err(Errno::INTR))
 }
 
 /// The first time after now that is `ahead` before a multiple of `of`; all in nanoseconds.

@@ -5,7 +5,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-use crate::calls::{retried, status_flags};
+use rustix::fs::{Advice, OFlags, fadvise, fcntl_getfl};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+
+use crate::calls::retried;
 
 /// The system call `cachestat`, since Linux 6.5: the same number on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -28,13 +31,7 @@ pub fn cached_bytes(file: &File) -> io::Result<u64> {
 
 /// Asks the kernel to drop the file's pages. Dirty, mapped and used ones stay: flush first, check [`cached_bytes`].
 pub fn drop_cached(file: &File) -> io::Result<()> {
-    // From the start; a length of 0 means to the end.
-    // SAFETY: the call takes plain integers and a descriptor that lives as long as `file`.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) } {
-        0 => Ok(()),
-        // Unlike other calls it returns the error number itself.
-        number => Err(io::Error::from_raw_os_error(number)),
-    }
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
 /// Drops every clean page of the system's page cache, the last resort; fails without root, and often in a container.
@@ -82,26 +79,19 @@ fn pages_by_mincore(file: &File, length: u64) -> io::Result<u64> {
 
 /// Since Linux 5.2 `mincore` reports every page as present to those who neither own the file nor may write it.
 fn mincore_is_truthful(file: &File) -> io::Result<bool> {
-    let flags = status_flags(file)?;
-    // SAFETY: takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
-    Ok(flags & libc::O_ACCMODE != libc::O_RDONLY || user == 0 || file.metadata()?.uid() == user)
+    let is_writable = fcntl_getfl(file)? & OFlags::RWMODE != OFlags::RDONLY;
+    let user = rustix::process::geteuid();
+    Ok(is_writable || user.is_root() || file.metadata()?.uid() == user.as_raw())
 }
 
 /// Pages of `[start, start + bytes)` in memory; `start` is a multiple of the page size.
 fn resident_pages(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     let too_large = || io::Error::from_raw_os_error(libc::EFBIG);
     let length = usize::try_from(bytes).map_err(|_| too_large())?;
-    let offset = libc::off_t::try_from(start).map_err(|_| too_large())?;
     let pages = usize::try_from(bytes.div_ceil(page_bytes())).map_err(|_| too_large())?;
     let mut present = vec![0_u8; pages];
     // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-    let address = unsafe {
-        libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), offset)
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    let address = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, start) }?;
     // SAFETY: the range is mapped, and the answer has a byte for each of its pages.
     let asked = retried(|| unsafe { libc::mincore(address, length, present.as_mut_ptr()) });
     // SAFETY: exactly the range that was mapped above, and nothing points into it.
@@ -111,8 +101,7 @@ fn resident_pages(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
 }
 
 fn page_bytes() -> u64 {
-    // SAFETY: takes a plain integer.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|bytes| *bytes > 0).unwrap_or(4096)
+    rustix::param::page_size() as u64
 }
 
 #[cfg(test)]

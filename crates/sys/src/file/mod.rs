@@ -3,22 +3,22 @@
 mod cache;
 mod extents;
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::calls::{retried, status_flags, unless_unknown};
+use rustix::fs::{
+    AtFlags, FallocateFlags, IFlags, OFlags, StatVfsMountFlags, Statx, StatxAttributes, StatxFlags, fallocate,
+    fcntl_getfl, ioctl_getflags, ioctl_setflags, statfs, statvfs,
+};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::calls::unless_unknown;
 
 pub use cache::{cached_bytes, drop_all_cached, drop_cached};
 pub use extents::{Extents, extents};
-
-/// `FS_NOCOW_FL` of linux/fs.h.
-const FS_NOCOW_FL: libc::c_int = 0x0080_0000;
 
 /// Size, free space and type of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,20 +35,12 @@ pub struct Space {
 
 /// The file system of a path.
 pub fn space(path: &Path) -> io::Result<Space> {
-    let text = CString::new(path.as_os_str().as_bytes())?;
-    let mut kind = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the path ends in a zero byte, and the answer is a live, writable struct of the type requested.
-    retried(|| unsafe { libc::statfs(text.as_ptr(), kind.as_mut_ptr()) })?;
-    let mut sizes = MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: as above.
-    retried(|| unsafe { libc::statvfs(text.as_ptr(), sizes.as_mut_ptr()) })?;
-    // SAFETY: all-zero bytes are valid for both, structs of integers, and both calls have filled them.
-    let (kind, sizes) = unsafe { (kind.assume_init(), sizes.assume_init()) };
+    let (kind, sizes) = (retry_on_intr(|| statfs(path))?, retry_on_intr(|| statvfs(path))?);
     Ok(Space {
         total_bytes: sizes.f_blocks.saturating_mul(sizes.f_frsize),
         available_bytes: sizes.f_bavail.saturating_mul(sizes.f_frsize),
         magic: u64::try_from(kind.f_type).unwrap_or(0),
-        read_only: sizes.f_flag & libc::ST_RDONLY != 0,
+        read_only: sizes.f_flag.contains(StatVfsMountFlags::RDONLY),
     })
 }
 
@@ -111,7 +103,7 @@ fn open_with(path: &Path, write: bool, direct: bool, flags: libc::c_int) -> io::
 
 /// Whether a file was opened past the page cache; the file system may still use it.
 pub fn is_direct(file: &File) -> io::Result<bool> {
-    Ok(status_flags(file)? & libc::O_DIRECT != 0)
+    Ok(fcntl_getfl(file)?.contains(OFlags::DIRECT))
 }
 
 /// Whether the device of a file has queues that can be polled for completions (`queue/io_poll` in the kernel's list of
@@ -137,7 +129,8 @@ pub struct DirectAlignment {
 
 /// The alignment that direct I/O on this file needs; `None` if the kernel (before 6.1) or the file system reports none.
 pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
-    let answer = statx(file, libc::STATX_DIOALIGN)?.filter(|answer| answer.stx_mask & libc::STATX_DIOALIGN != 0);
+    let asked = StatxFlags::DIOALIGN;
+    let answer = statx(file, asked)?.filter(|answer| answer.stx_mask & asked.bits() != 0);
     Ok(answer.map(|answer| DirectAlignment {
         memory_bytes: answer.stx_dio_mem_align,
         offset_bytes: answer.stx_dio_offset_align,
@@ -146,58 +139,39 @@ pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
 
 /// Whether the file system compresses the file; `None` if the kernel (before 4.11) or the file system does not say.
 pub fn is_compressed(file: &File) -> io::Result<Option<bool>> {
-    let Some(answer) = statx(file, libc::STATX_BASIC_STATS)? else { return Ok(None) };
-    let compressed = libc::STATX_ATTR_COMPRESSED as u64;
-    Ok((answer.stx_attributes_mask & compressed != 0).then_some(answer.stx_attributes & compressed != 0))
+    let Some(answer) = statx(file, StatxFlags::BASIC_STATS)? else { return Ok(None) };
+    let compressed = StatxAttributes::COMPRESSED;
+    Ok(answer.stx_attributes_mask.contains(compressed).then(|| answer.stx_attributes.contains(compressed)))
 }
 
 /// The kernel's description of an open file; `None` if the kernel lacks the call.
-fn statx(file: &File, mask: libc::c_uint) -> io::Result<Option<libc::statx>> {
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: an empty path with AT_EMPTY_PATH means the descriptor; the answer is a live, writable struct of its type.
-    let asked = retried(|| unsafe {
-        libc::statx(file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH, mask, answer.as_mut_ptr())
-    });
-    match asked {
-        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(None),
-        // SAFETY: all-zero bytes are a valid `statx`, a struct of integers, and the kernel has filled it.
-        other => other.map(|_| Some(unsafe { answer.assume_init() })),
+fn statx(file: &File, mask: StatxFlags) -> io::Result<Option<Statx>> {
+    match retry_on_intr(|| rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, mask)) {
+        Err(Errno::NOSYS) => Ok(None),
+        other => Ok(Some(other?)),
     }
 }
 
 /// Makes the file at least `bytes` long and reserves its blocks, so that no later write finds the disk full. Fails with
 /// `ErrorKind::Unsupported` if the file system cannot, and `ENOSPC` if there is too little space.
 pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    let bytes = libc::off_t::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-    // SAFETY: the call takes plain integers and a descriptor that lives as long as `file`.
-    let reserved = retried(|| unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes) });
-    reserved.map(drop).map_err(|error| match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP | libc::ENOSYS) => {
+    retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)).map_err(|error| match error {
+        Errno::OPNOTSUPP | Errno::NOSYS => {
             io::Error::new(io::ErrorKind::Unsupported, "the file system cannot reserve blocks")
         }
-        _ => error,
+        other => other.into(),
     })
 }
 
 /// Requests that the file, which must still be empty, be overwritten in place and without checksums; whether that is
 /// now in force. Always `false` on a file system without copy-on-write.
 pub fn refuse_copy_on_write(file: &File) -> io::Result<bool> {
-    let Some(flags) = unless_unknown(inode_flags(file))? else { return Ok(false) };
-    let wanted: libc::c_int = flags | FS_NOCOW_FL;
-    // SAFETY: the request reads one `int`, which lives through the call.
-    let set = retried(|| unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_SETFLAGS, &raw const wanted) });
-    if unless_unknown(set)?.is_none() {
-        return Ok(false);
-    }
-    Ok(inode_flags(file)? & FS_NOCOW_FL != 0)
-}
-
-/// The inode's flags (`lsattr`).
-fn inode_flags(file: &File) -> io::Result<libc::c_int> {
-    let mut flags: libc::c_int = 0;
-    // SAFETY: the request names a `long` but writes one `int`, which lives through the call.
-    retried(|| unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &raw mut flags) })?;
-    Ok(flags)
+    let set = || -> Result<IFlags, Errno> {
+        let flags = retry_on_intr(|| ioctl_getflags(file))?;
+        retry_on_intr(|| ioctl_setflags(file, flags | IFlags::NOCOW))?;
+        retry_on_intr(|| ioctl_getflags(file))
+    };
+    Ok(unless_unknown(set().map_err(io::Error::from))?.is_some_and(|flags| flags.contains(IFlags::NOCOW)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::*;
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
@@ -129,7 +130,7 @@ fn kernels_and_file_systems_without_unnamed_files_are_known_by_their_errors() {
 #[test]
 fn flags_of_an_opened_file_are_those_asked_for() {
     let file = written_file(4096);
-    let flags_of = |file: &File| status_flags(file).unwrap();
+    let flags_of = |file: &File| fcntl_getfl(file).unwrap().bits().cast_signed();
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     assert!(!is_direct(&file).unwrap());
     let plain = flags_of(&open(&path, false, false, false).unwrap());
@@ -229,9 +230,8 @@ fn the_page_cache_is_measured() {
         return;
     }
     file.sync_all().unwrap();
-    // SAFETY: takes plain integers and a live descriptor.
-    let advised = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    assert_eq!((advised, cached_bytes(&file).unwrap()), (0, 0));
+    drop_cached(&file).unwrap();
+    assert_eq!(cached_bytes(&file).unwrap(), 0);
     file.read_at(&mut [0; 4096], 0).unwrap();
     let warmed = cached_bytes(&file).unwrap();
     assert!(warmed >= 4096 && warmed <= bytes as u64, "{warmed}");
@@ -244,7 +244,7 @@ fn copy_on_write_is_refused_where_it_exists() {
     // has.
     let file = unnamed_file();
     let refused = refuse_copy_on_write(&file).unwrap();
-    assert_eq!(refused, inode_flags(&file).is_ok_and(|flags| flags & FS_NOCOW_FL != 0));
+    assert_eq!(refused, ioctl_getflags(&file).is_ok_and(|flags| flags.contains(IFlags::NOCOW)));
 }
 
 #[test]

@@ -7,6 +7,8 @@ pub mod pages;
 use std::io;
 use std::ptr::NonNull;
 
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
 use crate::calls::outcome;
 
 /// Size and alignment of a huge page on x86-64 and most of aarch64.
@@ -50,7 +52,7 @@ impl Region {
             return Ok(reserved);
         }
         let mapping_bytes = bytes.checked_add(HUGE_PAGE_BYTES).ok_or_else(too_large)?;
-        let mapping = map_anonymous(mapping_bytes, libc::MAP_NORESERVE)?;
+        let mapping = map_anonymous(mapping_bytes, MapFlags::NORESERVE)?;
         let slack = mapping.align_offset(HUGE_PAGE_BYTES);
         // SAFETY: the slack is below one huge page, and the mapping is one huge page longer than `bytes`.
         let start = unsafe { mapping.add(slack) };
@@ -63,7 +65,7 @@ impl Region {
     /// A mapping in base pages: `bytes` rounded up to one, and aligned to one.
     pub fn of_base_pages(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.max(1).checked_next_multiple_of(BASE_PAGE_BYTES).ok_or_else(too_large)?;
-        let start = map_anonymous(bytes, libc::MAP_NORESERVE)?;
+        let start = map_anonymous(bytes, MapFlags::NORESERVE)?;
         let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
         // Several adjacent ones could get a common huge page.
         let _ = region.advise(libc::MADV_NOHUGEPAGE);
@@ -74,7 +76,7 @@ impl Region {
     /// end the process. `bytes` is a multiple of [`HUGE_PAGE_BYTES`]. Fails with `ENOMEM` if too few are free, `EFAULT`
     /// if this node or control group has too few, and `EINVAL` before Linux 5.14.
     fn of_reserved_pages(bytes: usize) -> io::Result<Self> {
-        let start = map_anonymous(bytes, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB)?;
+        let start = map_anonymous(bytes, MapFlags::HUGETLB | MapFlags::HUGE_2MB)?;
         let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
         region.advise(libc::MADV_POPULATE_WRITE)?;
         Ok(region)
@@ -155,14 +157,10 @@ fn too_large() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOMEM)
 }
 
-fn map_anonymous(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+fn map_anonymous(bytes: usize, flags: MapFlags) -> io::Result<NonNull<u8>> {
+    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, flags | MapFlags::PRIVATE);
     // SAFETY: an anonymous mapping at an address of the kernel's choice touches no memory of ours.
-    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    let address = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }?;
     NonNull::new(address.cast::<u8>()).ok_or_else(too_large)
 }
 
@@ -184,8 +182,7 @@ const HUGE_FIELDS: [&str; 2] = ["AnonHugePages:", "Private_Hugetlb:"];
 
 /// Whether the kernel refuses transparent huge pages to all processes or to this one; `false` if unknown.
 fn refuses_transparent_pages() -> bool {
-    // SAFETY: it reads one setting of this process, whose other arguments must be zero.
-    let disabled = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1;
+    let disabled = rustix::thread::transparent_huge_pages_are_disabled() == Ok(true);
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     disabled || setting.is_ok_and(|setting| is_never(&setting))
 }

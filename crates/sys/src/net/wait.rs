@@ -4,21 +4,18 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
-use crate::calls::{outcome, set_socket_option, socket_option};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::calls::{set_socket_option, socket_option};
 
 /// Sleeps until this socket is readable, failed or closed, or the time has passed; a signal ends it early. A receive
 /// timeout is precise to a tick of the kernel (1 to 10 ms), this to the timer slack, 50 us (`prctl(2)`).
 pub fn wait_readable(socket: &impl AsFd, at_most: Duration) -> io::Result<bool> {
-    let mut one = libc::pollfd { fd: socket.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let limit = libc::timespec {
-        tv_sec: libc::time_t::try_from(at_most.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(at_most.subsec_nanos().cast_signed()),
-    };
-    // SAFETY: one entry, live and writable for the call, and a time limit that is live; no mask of signals is passed.
-    let ready = outcome(unsafe { libc::ppoll(&raw mut one, 1, &raw const limit, std::ptr::null()) });
-    match ready {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-        other => other.map(|ready| ready > 0),
+    let limit = Timespec::try_from(at_most).ok();
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], limit.as_ref()) {
+        Err(Errno::INTR) => Ok(false),
+        other => Ok(other? > 0),
     }
 }
 

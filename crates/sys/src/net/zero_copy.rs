@@ -9,6 +9,9 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
 use super::datagrams::{control_messages, halves};
 use crate::calls::{outcome, set_socket_option};
 use crate::memory::pages::Pages;
@@ -146,15 +149,15 @@ impl ZeroCopySender {
         if self.drain()? > 0 {
             return Ok(());
         }
-        let events = wait_for_notice(self.stream.as_raw_fd(), self.timeout)?;
+        let events = wait_for_notice(&self.stream, self.timeout)?;
         if self.drain()? > 0 {
             return Ok(());
         }
         // An error of the connection, or its end, wakes too.
         Err(match self.stream.take_error()? {
             Some(error) => error,
-            None if events & libc::POLLHUP != 0 => io::ErrorKind::BrokenPipe.into(),
-            None if events == 0 => io::ErrorKind::TimedOut.into(),
+            None if events.contains(PollFlags::HUP) => io::ErrorKind::BrokenPipe.into(),
+            None if events.is_empty() => io::ErrorKind::TimedOut.into(),
             None => return Ok(()),
         })
     }
@@ -201,16 +204,15 @@ fn send_sparing(socket: RawFd, bytes: &[u8]) -> io::Result<usize> {
     outcome(unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// Waits for an entry in the error queue; the events, 0 on a timeout.
-fn wait_for_notice(socket: RawFd, timeout: Duration) -> io::Result<libc::c_short> {
-    let mut poll = libc::pollfd { fd: socket, events: 0, revents: 0 };
-    let milliseconds = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: one live, writable pollfd, and the count says one.
-    match outcome(unsafe { libc::poll(&raw mut poll, 1, milliseconds) }) {
+/// Waits for an entry in the error queue; the events, none on a timeout.
+fn wait_for_notice(stream: &TcpStream, timeout: Duration) -> io::Result<PollFlags> {
+    let mut entry = [PollFd::new(stream, PollFlags::empty())];
+    match poll(&mut entry, Timespec::try_from(timeout).ok().as_ref()) {
         // As if there were an entry.
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(libc::POLLERR),
-        other => other.map(|_| poll.revents),
-    }
+        Err(Errno::INTR) => return Ok(PollFlags::ERR),
+        other => other?,
+    };
+    Ok(entry[0].revents())
 }
 
 /// The kernel's report of a range of sends, both numbers included.

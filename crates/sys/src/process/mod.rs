@@ -6,7 +6,8 @@ pub mod usage;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::calls::outcome;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, set_parent_process_death_signal, test_kill_process};
 
 /// The signal that requested a stop; 0 for none.
 static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
@@ -58,9 +59,8 @@ pub fn survive_file_size_limit() {
 /// Seconds since this process was forked, to a hundredth; `None` if the kernel does not report it.
 pub fn age_seconds() -> Option<f64> {
     let began = began_ticks(&std::fs::read_to_string("/proc/self/stat").ok()?)?;
-    // SAFETY: this `sysconf` takes one plain integer.
-    let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    (ticks_per_second > 0).then(|| (crate::clock::boot_seconds() - began as f64 / ticks_per_second as f64).max(0.0))
+    let began_seconds = began as f64 / rustix::param::clock_ticks_per_second() as f64;
+    Some((crate::clock::boot_seconds() - began_seconds).max(0.0))
 }
 
 /// The start of a process, in ticks since boot, from /proc/PID/stat (`starttime`, the 22nd field, `proc_pid_stat(5)`);
@@ -77,8 +77,7 @@ pub fn stop_signal() -> Option<i32> {
 
 /// Makes the kernel kill this process when its parent ends. Fails if that is no longer `parent`.
 pub fn die_with_parent(parent: u32) -> io::Result<()> {
-    // SAFETY: this `prctl` takes plain integers.
-    outcome(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) })?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     if std::os::unix::process::parent_id() == parent {
         Ok(())
     } else {
@@ -93,12 +92,8 @@ pub fn volunteer_for_the_oom_killer() {
 
 /// Whether a process with this number exists.
 pub fn exists(process: u32) -> bool {
-    libc::pid_t::try_from(process).is_ok_and(|process| {
-        // SAFETY: signal 0 is never delivered; the call only checks.
-        process > 0
-            && (unsafe { libc::kill(process, 0) } == 0
-                || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
-    })
+    let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+    process.is_some_and(|process| matches!(test_kill_process(process), Ok(()) | Err(Errno::PERM)))
 }
 
 /// The name of a signal, with its meaning.

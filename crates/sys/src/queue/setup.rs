@@ -3,6 +3,7 @@
 use std::io;
 
 use io_uring::Builder;
+use rustix::process::{Resource, getrlimit};
 
 #[derive(Clone, Copy)]
 pub(super) struct Flag {
@@ -97,10 +98,7 @@ fn in_binary_units(bytes: u64) -> String {
 
 /// The limit of locked memory in bytes; `None` for no limit. A process with `CAP_IPC_LOCK` (root) is exempt.
 pub(super) fn memory_lock_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the answer is a live, writable struct of the type requested; on an error it stays as it is.
-    unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
-    Some(limit.rlim_cur).filter(|bytes| *bytes != libc::RLIM_INFINITY)
+    getrlimit(Resource::Memlock).current
 }
 
 #[cfg(test)]
