@@ -279,7 +279,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         while let Some(rows) = self.left.take(part, 0..self.shape.rows, share) {
             let target = left.wrapping_add(rows.start * levels.len());
             // SAFETY: each stripe is packed by one thread.
-            unsafe { pack::stripes(self.operand(0), rows.clone(), levels.clone(), target, height) };
+            unsafe { self.operand(0).pack_stripes(rows.clone(), levels.clone(), target, height) };
             self.left.note_done(part, rows.len());
         }
         // A block of the left factor is a quarter of the second-level cache.
@@ -292,9 +292,9 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
                 // SAFETY: each strip is packed by one thread.
                 unsafe {
                     if past_caches && strip.len() == width {
-                        pack::strip_past_caches(self.operand(1), levels.clone(), strip, target);
+                        self.operand(1).pack_strip_past_caches(levels.clone(), strip, target);
                     } else {
-                        pack::strip(self.operand(1), levels.clone(), strip, target, width);
+                        self.operand(1).pack_strip(levels.clone(), strip, target, width);
                     }
                 }
             }

@@ -3,12 +3,12 @@
 use kernels::features::Features;
 use kernels::state::ArithmeticState;
 use kernels::table::{self, Bound};
-use model::experiment::{Area, CpuParams, Experiment, Params};
+use model::experiment::{Area, CpuParams, Experiment};
 use model::isa::{CpuOp, Element, Isa};
 use model::unit::Unit;
 use model::wire::Task;
 
-use super::{Engine, Measure, Opened, Preparing, Profile, Trial, Trouble};
+use super::{Engine, Measure, Opened, Preparing, Profile, Trial, Trouble, params_of};
 
 pub(super) struct CpuEngine;
 
@@ -18,7 +18,7 @@ impl Engine for CpuEngine {
     }
 
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        if params(&task.experiment)?.isa == Isa::Amx {
+        if params_of(task, Experiment::cpu)?.isa == Isa::Amx {
             // A permission of the whole process, requested before it has threads.
             sys::tiles::permit().map_err(|error| Trouble::Unavailable(error.to_string()))?;
         }
@@ -26,7 +26,7 @@ impl Engine for CpuEngine {
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
-        let CpuParams { op, element, isa, .. } = *params(&task.experiment)?;
+        let CpuParams { op, element, isa, .. } = *params_of(task, Experiment::cpu)?;
         let unavailable = |why: String| {
             let cpu = task.cpus.get(thread).map(|cpu| format!("CPU {cpu}, or the operating system, "));
             Trouble::Unavailable(cpu.unwrap_or_default() + &why)
@@ -42,13 +42,6 @@ impl Engine for CpuEngine {
             return Err(unavailable(why.to_owned()));
         }
         Ok(Opened::Paced(seeded(bound, task.seed ^ thread as u64)))
-    }
-}
-
-fn params(experiment: &Experiment) -> Result<&CpuParams, Trouble> {
-    match &experiment.params {
-        Params::Cpu(params) => Ok(params),
-        _ => Err(Trouble::Failed(format!("'{}' is not a cpu benchmark", experiment.id))),
     }
 }
 

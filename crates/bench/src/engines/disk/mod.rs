@@ -19,11 +19,11 @@ mod tests;
 mod traffic;
 mod trouble;
 
-use model::experiment::{Area, DiskParams, Params};
+use model::experiment::{Area, DiskParams, Experiment};
 use model::io::{self, DiskCache};
 use model::wire::{DiskTask, Task};
 
-use super::{Engine, Opened, Placement, Preparing, Trouble};
+use super::{Engine, Opened, Placement, Preparing, Trouble, params_of};
 
 pub(super) struct DiskEngine;
 
@@ -71,10 +71,7 @@ impl Engine for DiskEngine {
 }
 
 fn parts(task: &Task) -> Result<(&DiskParams, &DiskTask), Trouble> {
-    let id = &task.experiment.id;
-    let Params::Disk(params) = &task.experiment.params else {
-        return Err(Trouble::Failed(format!("'{id}' is not a disk benchmark")));
-    };
-    let given = task.disk.as_ref().ok_or_else(|| Trouble::Failed(format!("'{id}' has no file to work on")))?;
-    Ok((params, given))
+    let params = params_of(task, Experiment::disk)?;
+    let no_file = || Trouble::Failed(format!("'{}' has no file to work on", task.experiment.id));
+    Ok((params, task.disk.as_ref().ok_or_else(no_file)?))
 }

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use model::experiment::{Area, Params};
+use model::experiment::{Area, Experiment};
 use model::linpack::{LinpackConditions, LinpackEngine as Whose, LinpackOp, LinpackParams};
 use model::unit::Unit;
 use model::wire::{Observations, Task};
 
 use super::cpu;
-use super::{BackgroundJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble};
+use super::{BackgroundJob, Engine, Job, JobProfile, Opened, Preparing, Residuals, Trouble, params_of};
 use crate::locks::lock;
 
 #[cfg(feature = "faer")]
@@ -32,7 +32,7 @@ impl Engine for LinpackEngine {
     }
 
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
-        let params = params(task)?;
+        let params = params_of(task, Experiment::linpack)?;
         let team = match params.engine {
             Whose::Own => own::team(task, params)?,
             Whose::System => system::team(task, params)?,
@@ -49,20 +49,13 @@ impl Engine for LinpackEngine {
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
-        let params = params(task)?;
+        let params = params_of(task, Experiment::linpack)?;
         let team = take(task)
             .ok_or_else(|| Trouble::Failed(format!("'{}' was not prepared before its threads", task.experiment.id)))?;
         let bound = cpu::trial(params.bound(), params.element, params.isa, task.seed ^ thread as u64)
             .ok_or_else(|| Trouble::Unavailable(format!("this CPU has no multiply-add for {}", params.element)))?;
         let job = TeamJob { team, thread, params: params.clone() };
         Ok(Opened::Job { job: Box::new(job), bound })
-    }
-}
-
-fn params(task: &Task) -> Result<&LinpackParams, Trouble> {
-    match &task.experiment.params {
-        Params::Linpack(params) => Ok(params),
-        _ => Err(Trouble::Failed(format!("'{}' is not a LINPACK benchmark", task.experiment.id))),
     }
 }
 

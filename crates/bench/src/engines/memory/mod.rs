@@ -10,11 +10,11 @@ mod loaded;
 mod nodes;
 mod stream;
 
-use model::experiment::{Area, Params};
+use model::experiment::{Area, Experiment};
 use model::isa::MemoryPattern;
 use model::wire::Task;
 
-use super::{Engine, Opened, Placement, Trouble};
+use super::{Engine, Opened, Placement, Trouble, params_of};
 
 pub(super) struct MemoryEngine;
 
@@ -24,9 +24,7 @@ impl Engine for MemoryEngine {
     }
 
     fn open(&self, task: &Task, thread: usize) -> Result<Opened, Trouble> {
-        let Params::Memory(params) = &task.experiment.params else {
-            return Err(Trouble::Failed(format!("'{}' is not a memory benchmark", task.experiment.id)));
-        };
+        let params = params_of(task, Experiment::memory)?;
         let seed = task.seed ^ (thread as u64) << 32;
         nodes::bind(params)?;
         Ok(Opened::Paced(match params.pattern {
@@ -41,9 +39,9 @@ impl Engine for MemoryEngine {
     }
 
     fn placement(&self, task: &Task, of_threads: Vec<u32>) -> Placement {
-        let homes = match &task.experiment.params {
-            Params::Memory(params) => nodes::homes(params, of_threads),
-            _ => of_threads,
+        let homes = match task.experiment.memory() {
+            Some(params) => nodes::homes(params, of_threads),
+            None => of_threads,
         };
         Placement { keeps_ticks: false, homes }
     }
@@ -51,7 +49,7 @@ impl Engine for MemoryEngine {
 
 #[cfg(test)]
 mod tests {
-    use model::experiment::MemoryParams;
+    use model::experiment::{MemoryParams, Params};
     use model::isa::{Isa, MemoryOp, Pages};
 
     use super::*;

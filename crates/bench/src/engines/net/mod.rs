@@ -21,14 +21,14 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use model::experiment::{Area, LOOPBACK, NetParams, Params};
+use model::experiment::{Area, Experiment, LOOPBACK, NetParams};
 use model::io::NetMode;
 use model::plan::Planned;
 use model::wire::{Ends, Role, Task};
 use sys::clock::Calibration;
 
 use super::resources::{Provided, RunResources, Scheduling, User, WillMake};
-use super::{Engine, Opened, Preparing, Trouble};
+use super::{Engine, Opened, Preparing, Trouble, params_of};
 use crate::locks::lock;
 use crate::net::ServerSession;
 use crate::net::handshake::Limits;
@@ -114,9 +114,7 @@ fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> 
 }
 
 fn checked(task: &Task) -> Result<(&NetParams, &Ends), Trouble> {
-    let Params::Net(params) = &task.experiment.params else {
-        return Err(Trouble::Failed(format!("'{}' is not a network benchmark", task.experiment.id)));
-    };
+    let params = params_of(task, Experiment::net)?;
     match task.ends.as_ref().filter(|ends| Token::parse(&ends.token).is_some()) {
         Some(ends) => Ok((params, ends)),
         None => Err(Trouble::Failed(format!("'{}' was started without a token", task.experiment.id))),
@@ -152,9 +150,9 @@ impl RunResources for NetResources<'_> {
     }
 
     fn provide(&mut self, planned: &Planned, _user: User, _will_make: WillMake<'_>) -> Result<Provided, String> {
-        let ends = match &planned.experiment.params {
-            Params::Net(params) if params.path != LOOPBACK => Some(self.remote_ends(params)?),
-            Params::Net(_) if !planned.other_cpus.is_empty() => Some(Ends {
+        let ends = match planned.experiment.net() {
+            Some(params) if params.path != LOOPBACK => Some(self.remote_ends(params)?),
+            Some(_) if !planned.other_cpus.is_empty() => Some(Ends {
                 role: Role::Measure,
                 address: None,
                 token: Token::new().as_str().to_owned(),

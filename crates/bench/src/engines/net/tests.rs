@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use model::document::NetConditions;
-use model::experiment::{Experiment, net_id};
+use model::experiment::{Experiment, Params, net_id};
 use model::io::{Direction, NetMode, Protocol};
 use model::wire::{Observations, Role};
 use sys::clock::Timer;

@@ -385,9 +385,9 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
             // SAFETY: as above.
             unsafe {
                 if tile.has_pairs() {
-                    pack::paired_stripes(self.grid(), rows, columns.clone(), target, tile);
+                    self.grid().pack_pairs(rows, columns.clone(), target, tile);
                 } else {
-                    pack::stripes(self.grid(), rows, columns.clone(), target, height);
+                    self.grid().pack_stripes(rows, columns.clone(), target, height);
                 }
             }
         }

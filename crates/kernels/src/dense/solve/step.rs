@@ -111,10 +111,10 @@ impl<T: Number> Step<T> {
             // SAFETY: the caller's promise; the packed strip is nobody else's.
             unsafe {
                 let Some(inverses) = self.inverses else {
-                    pack::strip(self.grid, self.panel.clone(), strip.clone(), target, width);
+                    self.grid.pack_strip(self.panel.clone(), strip.clone(), target, width);
                     let packed = core::slice::from_raw_parts_mut(target, depth * width);
                     self.substitute(packed);
-                    pack::unpack_strip(packed, width, self.grid, self.panel.clone(), strip);
+                    self.grid.unpack_strip(packed, width, self.panel.clone(), strip);
                     continue;
                 };
                 self.solve_by_blocks(strip, target, inverses, bench);
@@ -160,9 +160,9 @@ impl<T: Number> Step<T> {
                     let left = self.in_place(block.clone(), first..block.start, bench);
                     update(left, packed, start).by_stripes();
                 }
-                pack::strip(self.grid, block.clone(), strip.clone(), target, width);
+                self.grid.pack_strip(block.clone(), strip.clone(), target, width);
                 update(inverse, target, block.len()).by_stripes();
-                pack::strip(self.grid, block.clone(), strip.clone(), target, width);
+                self.grid.pack_strip(block.clone(), strip.clone(), target, width);
             }
         }
     }
@@ -173,7 +173,7 @@ impl<T: Number> Step<T> {
         let rest = rows.len() % height;
         let edge = (rest > 0).then(|| {
             // SAFETY: nobody writes to the panel, and nobody else uses the bench.
-            unsafe { pack::stripes(self.grid, rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
+            unsafe { self.grid.pack_stripes(rows.end - rest..rows.end, columns.clone(), bench.stripe, height) };
             bench.stripe.cast_const()
         });
         Left { first: self.grid.at(rows.start, columns.start), stripe: height, step: self.grid.step(), edge }

@@ -4,7 +4,6 @@ mod files;
 mod pace;
 mod writes;
 
-use model::experiment::{DiskParams, Params};
 use model::sample::MetricName;
 use model::wire::{HeldFile, TestFile};
 use sys::code::read_in;
@@ -55,7 +54,7 @@ impl RunResources for DiskResources<'_> {
     }
 
     fn forecast(&self, next: NextRun<'_>) -> Forecast {
-        let Some(params) = params(next.planned) else { return Forecast::default() };
+        let Some(params) = next.planned.experiment.disk() else { return Forecast::default() };
         Forecast {
             waits_seconds: self.pace.waits_seconds(params),
             drain_seconds: self.pace.drain_seconds(params).min(LONGEST_DRAIN_SECONDS),
@@ -65,7 +64,7 @@ impl RunResources for DiskResources<'_> {
     }
 
     fn learn(&mut self, planned: &Planned, last: &Repetition) {
-        let Some(params) = params(planned) else { return };
+        let Some(params) = planned.experiment.disk() else { return };
         let value =
             |name: MetricName| last.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.sample.value);
         if let (Some(iops), Some(throughput)) = (value(MetricName::Iops), value(MetricName::Throughput)) {
@@ -74,7 +73,7 @@ impl RunResources for DiskResources<'_> {
     }
 
     fn provide(&mut self, planned: &Planned, user: User, will_make: WillMake<'_>) -> Result<Provided, String> {
-        let Some(params) = params(planned) else { return Ok(Provided::default()) };
+        let Some(params) = planned.experiment.disk() else { return Ok(Provided::default()) };
         if user == User::Worker {
             self.files.drop_overwritten();
         }
@@ -92,13 +91,6 @@ impl RunResources for DiskResources<'_> {
             Release::All => self.files = TestFiles::default(),
             Release::Contents(file) => file.all().for_each(|file| self.files.overwritten(&file.path)),
         }
-    }
-}
-
-fn params(planned: &Planned) -> Option<&DiskParams> {
-    match &planned.experiment.params {
-        Params::Disk(params) => Some(params),
-        _ => None,
     }
 }
 
