@@ -72,10 +72,9 @@ impl Entry {
 
 /// What a run was asked to do. It has the plan itself, because disk space, memory and suite files may have changed since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Asked {
-    /// Its plan.
     pub plan: Plan,
-    /// Whether it is a run of `--verify`.
     pub verify_only: bool,
     /// The directory for disks, and whether it was given.
     pub disk: Option<(PathBuf, bool)>,
@@ -94,12 +93,11 @@ impl Asked {
 
 /// A process, distinct from later ones with its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Owner {
-    /// Process number.
     pub process: u32,
     /// Start in ticks since boot, from /proc.
     pub started: Option<u64>,
-    /// Boot id.
     pub boot: Option<String>,
 }
 

@@ -39,10 +39,9 @@ pub struct RunFolder {
 
 /// A run in a list.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say what they are")]
 pub struct Listed<T = Document> {
-    /// Its name.
     pub name: String,
-    /// Its document, or why it is unreadable.
     pub document: Result<T, String>,
 }
 

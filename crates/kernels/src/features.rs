@@ -98,10 +98,9 @@ pub struct Features {
 
 /// A feature that is not usable, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Missing {
-    /// The feature.
     pub feature: Feature,
-    /// What withholds it.
     pub by: Withholder,
 }
 
@@ -117,24 +116,18 @@ pub enum Withholder {
 /// The registers of one machine that decide: CPUID leaves 0, 1, 7 and 1AH, and XCR0; zero where the CPU lacks a leaf.
 /// Bit positions: Intel SDM volume 2A, `CPUID`; XCR0: volume 1, section 13.3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named by leaf, subleaf and register")]
 pub struct CpuFacts {
     /// CPUID leaf 0, EBX, EDX and ECX: the vendor.
     pub vendor: [u8; 12],
     /// CPUID leaf 1, EAX: family, model and stepping.
     pub leaf1_eax: u32,
-    /// CPUID leaf 1, ECX.
     pub leaf1_ecx: u32,
-    /// CPUID leaf 1, EDX.
     pub leaf1_edx: u32,
-    /// CPUID leaf 7, subleaf 0, EBX.
     pub leaf7_ebx: u32,
-    /// CPUID leaf 7, subleaf 0, ECX.
     pub leaf7_ecx: u32,
-    /// CPUID leaf 7, subleaf 0, EDX.
     pub leaf7_edx: u32,
-    /// CPUID leaf 7, subleaf 1, EAX.
     pub leaf7_1_eax: u32,
-    /// CPUID leaf 7, subleaf 1, EDX.
     pub leaf7_1_edx: u32,
     /// CPUID leaf 1AH, EAX: the type of this core, on hybrids.
     pub leaf1a_eax: u32,

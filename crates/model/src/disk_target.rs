@@ -6,14 +6,13 @@ use crate::machine::Storage;
 
 /// A directory to measure in.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct DiskTarget {
-    /// The directory.
     pub directory: PathBuf,
     /// Whether the user named it: what cannot be done there is then an error instead of skipped benchmarks.
     pub named: bool,
     /// Its file system and the devices under it.
     pub storage: Storage,
-    /// Bytes of the file system.
     pub total_bytes: u64,
     /// Bytes that this user can still allocate.
     pub available_bytes: u64,

@@ -43,8 +43,8 @@ impl Default for Sampling {
 
 /// One planned row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Planned {
-    /// What is measured.
     pub experiment: Experiment,
     /// The CPU of each thread.
     pub cpus: Vec<u32>,
@@ -59,7 +59,6 @@ pub struct Planned {
     /// Whether it is measured before the other benchmarks of its area.
     #[serde(default)]
     pub first: bool,
-    /// How it is sampled.
     pub sampling: Sampling,
     /// Work of all threads per sample, whatever time it takes; `None` where samples last a number of seconds.
     pub exact_work: Option<f64>,

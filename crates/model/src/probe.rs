@@ -31,10 +31,9 @@ pub struct StorageProbe {
 
 /// Whether an engine can be had.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct EngineProbe {
-    /// The engine.
     pub engine: DiskEngine,
-    /// Why it cannot be had, if so.
     pub why_not: Option<String>,
 }
 

@@ -33,10 +33,9 @@ crate::words::words! {
 
 /// The rule of a warning code: its thresholds, its effect on the number and the advice.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct WarningRule {
-    /// The code.
     pub code: WarningCode,
-    /// The cause.
     pub cause: Cause,
     /// What the warning's value is.
     pub value: &'static str,

@@ -47,9 +47,7 @@ pub struct Task {
     pub most_seconds: Option<f64>,
     /// When the time of the whole run ends, in seconds of `CLOCK_MONOTONIC_RAW`.
     pub ends_at: Option<f64>,
-    /// What only a disk benchmark is given.
     pub disk: Option<DiskTask>,
-    /// The two ends of a network experiment.
     pub ends: Option<Ends>,
 }
 
@@ -93,12 +91,10 @@ impl Grain {
 
 /// The identity of a test file: benchmarks with the same one share the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TestFile {
-    /// Where it is.
     pub directory: String,
-    /// The size that it is to have.
     pub bytes: u64,
-    /// See [`Grain`].
     pub grain: Grain,
     /// The thread whose file it is; the first one's is shared.
     pub thread: u32,
@@ -115,12 +111,12 @@ impl TestFile {
 
 /// A file that outlives workers: it has no name, the runner holds it, and workers open it through /proc.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct HeldFile {
     /// Where a worker opens it: `/proc/PID/fd/N`.
     pub path: String,
     /// The directory it was made in, for messages.
     pub directory: String,
-    /// Type of its file system.
     pub filesystem: String,
     /// Whether it is overwritten in place; `false` on a file system that copies on write; `null` where unknown.
     pub in_place: Option<bool>,
@@ -130,7 +126,6 @@ pub struct HeldFile {
     pub bytes: u64,
     /// Seed of its contents, the same in every process run.
     pub seed: u64,
-    /// What its contents are checked in.
     #[serde(default)]
     pub grain: Grain,
     /// How long its layout may take, in seconds: what is written by then is the file. `null`: as long as it takes.
@@ -203,13 +198,10 @@ pub struct Observations {
     pub gap_seconds: f64,
     /// CPU time per elapsed time of the thread that had the least; `null` where it says nothing.
     pub least_cpu_share: Option<f64>,
-    /// Threads that were not on the CPU they were pinned to when they ended.
     pub migrated_threads: u32,
     /// Share of the buffers' pages on another NUMA node than their thread, the most; `null` where unknown.
     pub remote_pages: Option<f64>,
-    /// Involuntary context switches inside samples, all threads.
     pub involuntary_switches: u64,
-    /// Page faults inside samples, all threads.
     pub page_faults: u64,
     /// Seconds between the first and the last sample, over which the next two were read.
     pub watched_seconds: f64,
@@ -221,15 +213,11 @@ pub struct Observations {
     pub ops_per_cycle: Vec<f64>,
     /// Relative difference of the two clock chains at each look at the clock.
     pub clock_disagreement: Vec<f64>,
-    /// `chains`, `paced` or `counter`.
     pub clock_source: String,
     /// Share of the buffers in pages of the size asked for, the least of the threads.
     pub pages_obtained: Option<f64>,
-    /// Seconds to generate the position of one access, the most of the threads; `null` where none is.
     pub order_seconds: Option<f64>,
-    /// The C library whose function was measured; `null` where none was.
     pub c_library: Option<String>,
-    /// Seconds from the first thread's first work to the last one's, the most of the samples; `null` of one thread.
     pub start_spread_seconds: Option<f64>,
     /// Whether time stamps come from the time-stamp counter.
     pub counter_timer: bool,
@@ -269,9 +257,14 @@ pub enum Message {
         histogram: Option<String>,
     },
     /// All samples taken and every result checked.
-    Done { observations: Box<Observations> },
+    Done {
+        observations: Box<Observations>,
+    },
     /// Cannot be done here; not a defect (no memory for it, an instruction set that is missing).
-    Unavailable { reason: String },
-    /// Something went wrong.
-    Failed { reason: String },
+    Unavailable {
+        reason: String,
+    },
+    Failed {
+        reason: String,
+    },
 }

@@ -12,8 +12,7 @@ use crate::cpu::affinity;
 /// Spins before the processor is yielded: with more threads than CPUs, the awaited ones must run.
 const SPINS: u32 = 2000;
 
-/// How long a waiting thread yields. A thread that has not arrived by then waits for a device, and must not be awaited
-/// by burning a CPU that other processes could use.
+/// How long a waiting thread yields. One that is not there by then waits for a device: others could use this CPU.
 const YIELDING_SECONDS: f64 = 0.1;
 
 /// How long a waiting thread sleeps between two checks after that.

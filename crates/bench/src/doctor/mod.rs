@@ -38,10 +38,9 @@ const LOOPBACK: &str = "lo";
 
 /// Input of a diagnosis.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Patient {
-    /// Starts workers.
     pub worker: WorkerCommand,
-    /// This program.
     pub program: Program,
     /// Where reference tools are searched.
     pub places: Places,

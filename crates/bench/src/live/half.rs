@@ -19,10 +19,9 @@ const PREFIX: &str = "live-";
 
 /// One side of a live comparison.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct LiveSide {
-    /// Its name on the command line.
     pub name: String,
-    /// The program that measures.
     pub program: PathBuf,
     /// Its options, without those for output.
     pub options: Vec<String>,

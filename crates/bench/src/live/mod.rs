@@ -23,14 +23,12 @@ use switch::Switches;
 
 /// A live comparison to be made.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Live {
-    /// A and B.
     pub sides: [LiveSide; 2],
     /// Exact number of pairs; `None`: until every verdict is reached, at one of [`verdict::live::LOOKS`].
     pub pairs: Option<u32>,
-    /// Time budget in seconds.
     pub time_budget: Option<f64>,
-    /// Seed of the order.
     pub seed: u64,
     /// Folder for temporary folders.
     pub root: PathBuf,
@@ -42,16 +40,14 @@ pub struct Live {
 
 /// Progress of a live comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct LiveProgress {
-    /// Complete pairs.
     pub pairs: u32,
     /// Maximum pairs.
     pub of: u32,
     /// Benchmarks without a verdict; `None` before the first look.
     pub open: Option<usize>,
-    /// All benchmarks.
     pub rows: usize,
-    /// Maximum seconds left.
     pub seconds_left: f64,
 }
 

@@ -27,12 +27,11 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum NoSession {
     /// The target is no server, or rejects this client.
     Named(String),
-    /// The connection failed.
     Failed(String),
-    /// This signal ended it.
     Interrupted(i32),
 }
 

@@ -28,10 +28,9 @@ pub struct Places {
 
 /// An installed tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Found {
-    /// Its program.
     pub path: PathBuf,
-    /// Its version, if it has one.
     pub version: Option<String>,
     /// The program that starts its processes, if it needs one.
     pub launcher: Option<PathBuf>,
@@ -39,16 +38,10 @@ pub struct Found {
 
 /// Why a tool cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum NotFound {
-    /// Not installed: the reason.
     Missing(String),
-    /// Installed, but unusable.
-    Unusable {
-        /// The program.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Unusable { path: PathBuf, reason: String },
 }
 
 impl NotFound {

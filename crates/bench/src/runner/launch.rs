@@ -28,10 +28,9 @@ const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
 
 /// How to start a worker.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct WorkerCommand {
-    /// This very program.
     pub program: PathBuf,
-    /// Arguments that make it a worker.
     pub arguments: Vec<OsString>,
 }
 

@@ -27,12 +27,11 @@ const NEW_RUN: &str = "start a new run";
 
 /// An interrupted run, locked against other processes while this exists.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct CutOff {
-    /// Its folder.
     pub folder: RunFolder,
     /// The document so far.
     pub document: Document,
-    /// What it was asked to do.
     pub asked: Asked,
     entries: Vec<Entry>,
     journal: Journal,

@@ -18,18 +18,13 @@ pub const INTERRUPTED: &str = "interrupted";
 
 /// Input of a run in addition to its plan.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Setting<'a> {
-    /// Starts workers.
     pub worker: WorkerCommand,
-    /// The machine.
     pub machine: &'a Machine,
-    /// Declared facts.
     pub declared: &'a machine::Declared,
-    /// This program.
     pub program: Program,
-    /// The run's name.
     pub id: String,
-    /// The user's label.
     pub label: Option<String>,
     /// Time budget in seconds.
     pub time_budget: Option<f64>,
@@ -43,7 +38,6 @@ pub struct Setting<'a> {
     pub began: f64,
     /// Only verify every benchmark, briefly.
     pub verify_only: bool,
-    /// Where disks are measured.
     pub disk: Option<DiskTarget>,
     /// Where reference tools are searched.
     pub places: Places,
@@ -88,12 +82,10 @@ impl<'a> Setting<'a> {
 
 /// Progress of a run.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum Event<'a> {
-    /// A process run begins.
     Launching {
-        /// Its benchmark.
         row: &'a Row,
-        /// Expected seconds left.
         seconds_left: f64,
         /// Share of the run done.
         done: f64,
@@ -102,7 +94,6 @@ pub enum Event<'a> {
     },
     /// A benchmark has more samples.
     Provisional {
-        /// The result so far.
         row: &'a Row,
         /// Required samples.
         of: u32,
@@ -122,11 +113,9 @@ pub type Watcher<'a> = dyn FnMut(Event<'_>) + 'a;
 
 /// A finished run.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Finished {
-    /// Its document.
     pub document: Document,
-    /// The signal that stopped it.
     pub signal: Option<i32>,
-    /// Why it could not be stored.
     pub not_stored: Option<String>,
 }

@@ -43,37 +43,30 @@ const CALIBRATION: Duration = Duration::from_millis(20);
 
 /// Options of a server.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ServerOptions {
-    /// Address to listen on.
     pub listen: SocketAddr,
     /// The clients' key; optional only on loopback.
     pub key: Option<Key>,
     /// End after the first client.
     pub once: bool,
-    /// Maximum concurrent clients.
     pub concurrent: usize,
-    /// Maximum seconds of a session.
     pub most_seconds: f64,
     /// Maximum UDP payload in bytes per second.
     pub udp_bytes_per_second: Option<f64>,
-    /// Version of this program.
     pub version: String,
 }
 
 /// A notice of a server.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum Notice {
-    /// It listens on this address.
     Listening(SocketAddr),
-    /// A session ended.
     SessionEnded {
-        /// The client's address.
         from: IpAddr,
-        /// Version of its program.
         version: String,
         /// Duration of its turn.
         seconds: f64,
-        /// Process runs.
         runs: u32,
         /// Why, unless the client ended it.
         because: Option<String>,

@@ -1,8 +1,7 @@
 //! The core's clock without counters or privilege: two timed chains of dependent instructions.
 //!
 //! Nothing makes a chain faster than the clock; a busy sibling or a lost time slice makes it slower. So the faster chain is
-//! the clock, and the difference shows a sibling. Where wide units lower the clock only while they work, the chain runs
-//! inside the loop, in a variant that it paces.
+//! the clock, the difference a sibling. Where wide units lower the clock only while they work, the chain runs in the loop.
 
 use kernels::chain::{ADD, Chain, IMUL};
 use sys::clock::Timer;

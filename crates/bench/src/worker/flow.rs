@@ -26,8 +26,7 @@ const LONGER: f64 = 4.0;
 /// An empty window of this length fails the benchmark, unless the flow drains: then what it waits for is known.
 const LONGEST_EMPTY_SECONDS: f64 = 2.0;
 const LONGEST_DRAINED_SECONDS: f64 = 2.0;
-/// A window should hold this many turnovers of the requests in flight, since devices complete them in bursts of up to all:
-/// one burst more or less is then 1/40.
+/// Turnovers of the requests in flight in a window: devices complete them in bursts of up to all, so one is then 1/40.
 const BURSTS: f64 = 40.0;
 const LONGEST_FOR_BURSTS_SECONDS: f64 = 0.5;
 /// The fractional part of the golden ratio: its multiples spread evenly (Knuth, "The Art of Computer Programming", vol. 3, 6.4).

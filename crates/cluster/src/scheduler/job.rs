@@ -41,14 +41,13 @@ impl JobTasks {
 
 /// A job: a worker on each of its nodes.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Job {
     /// The nodes; at least one.
     pub nodes: Vec<String>,
     /// Its partition; `None` for the scheduler's default.
     pub partition: Option<String>,
-    /// Its time limit in seconds.
     pub seconds: f64,
-    /// Which tasks its workers do.
     pub tasks: JobTasks,
     /// Name of its probe file in the plan's `probe/`; `None` if the job is only shown.
     pub probe: Option<String>,

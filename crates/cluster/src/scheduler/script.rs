@@ -36,8 +36,7 @@ fn minutes(job: &Job) -> u64 {
 
 /// The script for `sbatch`.
 ///
-/// `--no-requeue`: tasks of a job that lost its node are submitted again, for the nodes available then. `--no-kill`:
-/// the workers of the other nodes continue when a node fails.
+/// `--no-requeue`: tasks of a lost job are submitted again for the nodes available then. `--no-kill`: the others continue.
 pub(super) fn batch(settings: &JobSettings, job: &Job) -> String {
     let minutes = minutes(job);
     let mut options = vec![format!("--job-name=assay-{}", job_name(&settings.name))];

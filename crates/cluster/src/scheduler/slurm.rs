@@ -198,8 +198,7 @@ pub enum NodeSelection {
     Idle,
 }
 
-/// The selected nodes of Slurm, each with the partition for its jobs: the requested one, `None` for the default one, else
-/// the first that has it.
+/// Slurm's selected nodes, each with the partition for its jobs: the requested, `None` for the default, else the first.
 pub fn choose(wanted: &NodeSelection, environment: &Environment) -> Result<Vec<PlanNode>, SchedulerError> {
     let lines = parse::nodes(&ask(parse::NODES, environment)?.stdout)?;
     let partitions = parse::partitions(&ask(&["scontrol", "show", "partition", "-o"], environment)?.stdout)?;

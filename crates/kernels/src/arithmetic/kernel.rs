@@ -12,16 +12,13 @@ pub(crate) type Body = unsafe extern "C" fn(&mut RegisterFile, iterations: u64);
 
 /// One row: an arithmetic loop and its declaration.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Kernel {
     /// Unique, as in ids of benchmarks: `fma/fp64/avx512`.
     pub name: &'static str,
-    /// The operation.
     pub op: CpuOp,
-    /// The type of the elements.
     pub element: Element,
-    /// The instruction set.
     pub isa: Isa,
-    /// The features that the body needs.
     pub requires: &'static [Feature],
     /// The instruction mix and counting rule, with a revision that changes whenever a number would mean something else.
     pub method: &'static str,

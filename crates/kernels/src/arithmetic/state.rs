@@ -26,31 +26,12 @@ pub struct ArithmeticState {
 
 /// A result that differs from the prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Mismatch {
-    /// The value of a lane is wrong.
     #[error("{kernel}: accumulator {accumulator}, lane {lane} holds {found:#x} instead of {expected:#x}")]
-    Lane {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The accumulator, from 0.
-        accumulator: usize,
-        /// Its lane, from 0.
-        lane: usize,
-        /// The predicted bits.
-        expected: u64,
-        /// The actual bits.
-        found: u64,
-    },
-    /// Lanes are right, but the number of laps or the count of iterations is wrong.
+    Lane { kernel: &'static str, accumulator: usize, lane: usize, expected: u64, found: u64 },
     #[error("{kernel}: {found} iterations or laps were counted instead of {expected}")]
-    Count {
-        /// The kernel's name.
-        kernel: &'static str,
-        /// The expected count.
-        expected: u64,
-        /// The actual count.
-        found: u64,
-    },
+    Count { kernel: &'static str, expected: u64, found: u64 },
 }
 
 impl ArithmeticState {

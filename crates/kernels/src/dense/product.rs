@@ -22,6 +22,7 @@ use crate::rng::mix;
 
 /// Products are `rows x depth` by `depth x columns`.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Shape<T: 'static> {
     /// Rows of A and C, at least 1.
     pub rows: usize,
@@ -31,9 +32,7 @@ pub struct Shape<T: 'static> {
     pub depth: usize,
     /// Elements from one column of A, B and C to the next, at least their rows.
     pub steps: [usize; 3],
-    /// The seed of the entries.
     pub seed: u64,
-    /// The tile.
     pub tile: BoundTile<T>,
     /// The sizes of its parts; the depth is cut into parts of [`Blocking::panel`].
     pub blocking: Blocking,
@@ -266,8 +265,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Product<T, S> {
         Share { unit, most, least, threads: self.crew.threads() }
     }
 
-    /// Packs a part of the depth of both factors, together with the other threads; does nothing beyond the last part.
-    /// Safety: nobody reads the contents of its room.
+    /// Packs a part of the depth with the other threads; nothing beyond the last. Safety: nobody reads what is in its room.
     unsafe fn pack(&self, part: usize) {
         let levels = self.levels(part);
         if levels.is_empty() {

@@ -54,16 +54,14 @@ pub(crate) struct Elimination<T> {
 
 /// One row: the loops of an element type and an instruction set.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Tile<T: 'static> {
     /// Unique for its element type: instruction set, rows x columns.
     pub name: &'static str,
-    /// The instruction set.
     pub isa: Isa,
-    /// The features that the loops need.
     pub requires: &'static [Feature],
     /// Rows of the tile, in the lanes of vector registers.
     pub rows: usize,
-    /// Columns of the tile.
     pub columns: usize,
     pub(crate) body: TileBody<T>,
     /// The same loop with prefetches of the left stripe, for cores of [`Features::binds_at_renaming`].

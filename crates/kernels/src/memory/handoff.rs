@@ -19,21 +19,14 @@ pub struct HandoffLine(AtomicU64);
 
 /// Why a line did not come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Lost {
-    /// The asking side has stopped.
     #[error("there are no more questions")]
     Stopped,
-    /// The caller gave up.
     #[error("the other side does not answer")]
     Silent,
-    /// The other side wrote a wrong number.
     #[error("the line holds {found} instead of {expected}")]
-    Wrong {
-        /// The expected number.
-        expected: u64,
-        /// The actual number.
-        found: u64,
-    },
+    Wrong { expected: u64, found: u64 },
 }
 
 impl HandoffLine {

@@ -60,14 +60,12 @@ pub enum Stride {
 
 /// One row: a memory loop and its declaration.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct MemoryKernel {
     /// Unique, as in ids of benchmarks: `read/avx512`.
     pub name: &'static str,
-    /// The operation on each block.
     pub op: MemoryOp,
-    /// The instruction set.
     pub isa: Isa,
-    /// The features that the body needs.
     pub requires: &'static [Feature],
     /// Bytes of one load or store.
     pub vector_bytes: usize,
@@ -79,7 +77,6 @@ pub struct MemoryKernel {
     pub computes: &'static [&'static str],
     /// The instruction that stores (`None`: the loop only loads).
     pub store: Option<&'static str>,
-    /// What one iteration covers.
     pub stride: Stride,
     pub(crate) body: Body,
 }

@@ -18,14 +18,12 @@ pub struct Pattern {
 /// A word that differs from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, word {word} holds {found:#x} instead of {expected:#x}")]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct WrongWord {
     /// The line, from the first one compared.
     pub line: usize,
-    /// The word in it.
     pub word: usize,
-    /// The expected value.
     pub expected: u64,
-    /// The actual value.
     pub found: u64,
 }
 

@@ -7,10 +7,9 @@ use libloading::os::unix;
 
 /// A known library.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Library {
-    /// Its usual name.
     pub name: &'static str,
-    /// Its name for the loader.
     pub soname: &'static str,
     pub(super) family: Family,
 }
@@ -32,14 +31,12 @@ pub static LIBRARIES: &[Library] = &[
 
 /// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Unusable {
-    /// The loader does not find or accept it, with its message.
     #[error("it cannot be loaded ({0})")]
     NotLoaded(String),
-    /// It lacks this function.
     #[error("it has no {0}")]
     Lacks(&'static str),
-    /// Its integers have 64 bits: it would read beyond ours.
     #[error("it was built for integers of 64 bits, and is called with 32")]
     WideIntegers,
 }

@@ -69,10 +69,9 @@ mod sealed {
 
 /// A loaded library.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Blas {
-    /// Which one it is.
     pub library: &'static Library,
-    /// Its version, if it reports one.
     pub version: Option<String>,
     /// Its description of itself, build options included, if it reports one.
     pub config: Option<String>,

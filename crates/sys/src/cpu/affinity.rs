@@ -46,8 +46,7 @@ pub fn pin_to(cpu: u32) -> io::Result<()> {
     restrict_to(&[cpu])
 }
 
-/// Whether the calling thread is still pinned to this CPU alone, and runs on it: the kernel lets the threads of a CPU
-/// that goes offline run anywhere from then on.
+/// Whether this thread is still pinned to this CPU alone and runs on it: the threads of an offline CPU run anywhere.
 pub fn is_pinned_to(cpu: u32) -> bool {
     u32::try_from(rustix::thread::sched_getcpu()) == Ok(cpu) && allowed_cpus().is_ok_and(|allowed| allowed == [cpu])
 }

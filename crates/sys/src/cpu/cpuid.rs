@@ -25,8 +25,7 @@ pub struct CpuLeaves {
 
 /// The leaves of every CPU to which this process can be moved, ascending by number.
 ///
-/// A helper thread runs on each CPU, so the caller's affinity does not change. Empty if threads cannot be pinned, since
-/// it would be unknown which CPU answered.
+/// A thread runs on each CPU: the caller's affinity stays. Empty if threads cannot be pinned.
 #[cfg(target_arch = "x86_64")]
 pub fn every_cpu() -> Vec<CpuLeaves> {
     let run_on_each = || {

@@ -2,29 +2,25 @@
 
 /// Why tiles may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Refused {
-    /// This architecture has no tiles.
     #[error("AMX tiles are not permitted: only x86-64 under Linux has them")]
     Architecture,
-    /// The kernel does not know the request: it is older than 5.16, or system calls are filtered.
     #[error(
         "AMX tiles are not permitted: the operating system does not know the request (Linux before 5.16, or a filter of \
          system calls); use a newer kernel, or allow arch_prctl in the container's seccomp profile"
     )]
     Kernel,
-    /// The kernel has no tile data: the CPU has none, the hypervisor hides them, or `clearcpuid` disables them.
     #[error(
         "AMX tiles are not permitted: the kernel finds no tile state: the CPU, the hypervisor or the kernel's command \
          line lacks it; choose another CPU, or let the hypervisor pass amx_tile through"
     )]
     Missing,
-    /// The alternative signal stack of a thread cannot hold the larger state.
     #[error(
         "AMX tiles are not permitted: the operating system finds a signal stack of this process too small for them; \
          start it without a preloaded library that sets one"
     )]
     SignalStack,
-    /// Another error, by its number.
     #[error("AMX tiles are not permitted: the operating system says: {}", std::io::Error::from_raw_os_error(*.0))]
     Other(i32),
 }

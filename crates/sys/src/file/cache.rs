@@ -16,8 +16,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 /// How much of a file is mapped at a time if `cachestat` is missing: 256 KiB of answers.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Bytes of the file that are in the page cache now, in whole pages but no more than the file's length. Fails for a
-/// user who neither owns the file nor may write it.
+/// Bytes of the file in the page cache, in whole pages. Fails for a user who neither owns the file nor may write it.
 pub fn cached_bytes(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let pages = match pages_by_cachestat(file) {

@@ -90,8 +90,7 @@ pub fn open(path: &Path, write: bool, direct: bool, dsync: bool) -> io::Result<F
     open_with(path, write, direct, if dsync { libc::O_DSYNC } else { 0 })
 }
 
-/// Opens an existing file for reading and writing, with `direct` past the page cache, so that a write ends when the
-/// data and the file's metadata are on the medium (`O_SYNC`).
+/// Opens like [`open`], but a write ends when the data and the file's metadata are on the medium (`O_SYNC`).
 pub fn open_synchronous(path: &Path, direct: bool) -> io::Result<File> {
     open_with(path, true, direct, libc::O_SYNC)
 }

@@ -22,8 +22,7 @@ pub const BASE_PAGE_BYTES: usize = 4096;
 pub enum PageSize {
     /// The base page, huge ones forbidden.
     Base,
-    /// Huge pages of 2 MiB: transparent ones, requested by `madvise`; if the kernel refuses those, reserved ones
-    /// (`vm.nr_hugepages`), if there are enough.
+    /// Huge pages of 2 MiB: transparent (`madvise`), or if the kernel refuses those, reserved ones (`vm.nr_hugepages`).
     Huge,
 }
 

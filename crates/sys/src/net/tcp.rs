@@ -7,8 +7,8 @@ use libc::tcp_info;
 
 /// What a TCP connection has carried since it began, as counted by one end: retransmissions included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TcpCarried {
-    /// Bytes of data sent.
     pub sent_bytes: u64,
     /// Bytes of data received in order, read or not.
     pub received_bytes: u64,
@@ -16,7 +16,6 @@ pub struct TcpCarried {
     pub acknowledged_bytes: u64,
     /// Segments sent, with and without data.
     pub segments_sent: u32,
-    /// Segments received.
     pub segments_received: u32,
     /// Whether each segment carries time stamps, which make its header longer.
     pub time_stamps: bool,
@@ -24,14 +23,12 @@ pub struct TcpCarried {
 
 /// The state of a TCP connection at the sending end; `None` if the kernel is too old to report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TcpState {
-    /// Segments retransmitted since it began.
     pub retransmits: Option<u64>,
-    /// Bytes retransmitted since it began.
     pub retransmitted_bytes: Option<u64>,
     /// Smoothed round trip in seconds; `None` before the first.
     pub round_trip_seconds: Option<f64>,
-    /// Variation of the round trip, in seconds.
     pub round_trip_variation_seconds: Option<f64>,
     /// The least recent round trip (`net.ipv4.tcp_min_rtt_wlen`), in seconds; `None` before the first.
     pub least_round_trip_seconds: Option<f64>,

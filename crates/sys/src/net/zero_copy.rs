@@ -48,8 +48,7 @@ struct AcceptedSend {
     ends_buffer: bool,
 }
 
-/// Sends that the kernel has accepted and not all reported. It numbers them in order and reports ranges, mostly in
-/// order (`linux/Documentation/networking/msg_zerocopy.rst`).
+/// Accepted sends that are not all reported: ranges of their numbers, mostly in order (kernel, `msg_zerocopy.rst`).
 #[derive(Debug, Default)]
 struct InFlight {
     /// From the first that is not done.

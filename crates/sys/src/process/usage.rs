@@ -2,10 +2,9 @@
 
 /// Counts of a thread, or of all threads of a process, since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ThreadUsage {
-    /// CPU time in seconds.
     pub cpu_seconds: f64,
-    /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// Page faults, with and without I/O.
     pub page_faults: u64,
@@ -97,14 +96,12 @@ impl CpuClock {
 
 /// Usage of this process and of its children that have ended and been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ProcessUsage {
-    /// CPU time in user mode, in seconds.
     pub user_seconds: f64,
-    /// CPU time in the kernel, in seconds.
     pub system_seconds: f64,
     /// Bytes moved to or from devices.
     pub disk_bytes: u64,
-    /// Bytes moved to devices.
     pub disk_written_bytes: u64,
 }
 

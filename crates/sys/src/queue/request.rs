@@ -54,12 +54,11 @@ impl Options {
 
 /// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Request {
     /// Its number among the requests in flight, below the depth.
     pub token: u32,
-    /// Whether it writes into the file.
     pub write: bool,
-    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Offset in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
     pub buffer: usize,

@@ -169,8 +169,7 @@ impl Ring {
         unsafe { std::mem::transmute::<[u64; 8], squeue::Entry>(words) }
     }
 
-    /// Submits the requests that were pushed, and waits until at least `least` completions are in the ring, or for a
-    /// signal. Fails if another thread has used the ring.
+    /// Submits what was pushed, and waits for `least` completions or a signal. Fails if another thread has used the ring.
     #[inline]
     pub(super) fn enter(&mut self, least: u32) -> io::Result<()> {
         self.check_owner()?;
@@ -343,8 +342,7 @@ fn first_words(registered: Registered, file: &File) -> [u64; 2] {
     operations.map(|operation| u64::from(operation) | u64::from(flags) << 8 | file << 32)
 }
 
-/// Makes a ring, giving up flag after flag; polling is not one of them, since only the first request shows whether it
-/// works. The error is a sentence with the reason.
+/// Makes a ring, giving up flag after flag but polling, which only a request can try. The error is a sentence.
 pub(super) fn make(depth: u32, polled: bool) -> io::Result<Made<IoUring>> {
     let entries = depth.next_power_of_two();
     let made = setup::step_down(|flags| {

@@ -26,34 +26,28 @@ pub(crate) const LEAST_COLUMNS: usize = 48;
 
 /// A problem: its order, entries and blocking.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Problem<T: 'static> {
     /// The order, at least 1.
     pub n: usize,
     /// Elements from one column to the next, at least `n`.
     pub lda: usize,
-    /// The seed of the entries.
     pub seed: u64,
-    /// The diagonal.
     pub diagonal: Diagonal,
-    /// The tile.
     pub tile: BoundTile<T>,
-    /// The sizes of its parts.
     pub blocking: Blocking,
 }
 
 /// Why a problem cannot be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Unfit {
-    /// The order is 0, or too large to be addressed.
     #[error("the order is 0 or beyond what can be addressed")]
     Order,
-    /// The leading dimension is below the order.
     #[error("the leading dimension is less than the order")]
     LeadingDimension,
-    /// The buffer for the matrix has fewer than this number of elements.
     #[error("the matrix needs {0} elements")]
     Matrix(usize),
-    /// The buffer for the workspace has fewer than this number of elements.
     #[error("the workspace needs {0} elements")]
     Workspace(usize),
 }
@@ -126,8 +120,7 @@ impl<T: Number> Problem<T> {
         }
     }
 
-    /// The fewest columns of a piece of work whose left factor has `rows` rows: a block of it is a quarter of the
-    /// second-level cache, and two may stay there.
+    /// The fewest columns of work with a left factor of `rows` rows, of which two blocks may stay in the second-level cache.
     fn least_columns(&self, rows: usize) -> usize {
         if rows <= 2 * self.blocking.rows { self.tile.columns() } else { LEAST_COLUMNS }
     }
@@ -218,8 +211,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         Some(self.singular.load(Ordering::Acquire)).filter(|column| *column != REGULAR)
     }
 
-    /// The matrix with its right-hand side in the last column, which [`factor_and_solve`](Self::factor_and_solve)
-    /// replaces by the factors and the solution.
+    /// The matrix, its right-hand side last; [`factor_and_solve`](Self::factor_and_solve) makes them factors and solution.
     pub fn matrix_mut(&mut self) -> &mut [T] {
         self.matrix.get_mut()
     }
@@ -228,8 +220,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
     pub fn pivots(&mut self) -> &[u32] {
         let n = self.problem.n;
         let pivots: *const u32 = self.workspace.get_mut()[self.layout.pivots..].as_ptr().cast();
-        // SAFETY: the layout has room for one per row there, aligned like the elements, which are at least as wide; any
-        // bits are a number, and `self` is borrowed alone.
+        // SAFETY: the layout has room for one per row there, aligned like the wider elements; `self` is borrowed alone.
         unsafe { core::slice::from_raw_parts(pivots, n) }
     }
 
@@ -356,8 +347,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         self.work().at(self.layout.pivots, 0).cast()
     }
 
-    /// Factors a panel that is up to date, and packs the part below its triangle. Safety: no other thread uses its
-    /// columns, or the packed copy of the panel before the last.
+    /// Factors a panel that is up to date, and packs what is below. Safety: nobody uses its columns or the copy before the last.
     unsafe fn prepare(&self, number: usize, bench: Bench<T>, look: &mut dyn FnMut()) {
         let columns = self.panel(number);
         let mut panel = Panel {
@@ -446,8 +436,7 @@ impl<T: Number, S: DerefMut<Target = [T]> + Send> Solver<T, S> {
         if self.ahead.fetch_max(number + 1, Ordering::AcqRel) > number {
             return;
         }
-        // SAFETY: only one thread comes here, jobs begin to the right of the next panel, and nobody is in the step
-        // before.
+        // SAFETY: one thread comes here, jobs begin to the right of the next panel, and nobody is in the step before.
         unsafe {
             self.step(number).reduce(next, bench, look);
             self.prepare(number + 1, bench, look);

@@ -258,8 +258,7 @@ impl<W: DerefMut<Target = [f64]> + Send, N: DerefMut<Target = [f32]> + Send> Mix
         self.asked.store(number, Ordering::Release);
     }
 
-    /// Computes some rows of the residual, into the first vector of the basis. Safety: nobody writes to the solution,
-    /// and nobody else uses these rows of the vector.
+    /// Computes rows of the residual in the basis' first vector. Safety: nobody else uses them or writes to the solution.
     unsafe fn residual(&self, rows: core::ops::Range<usize>) {
         let (n, room) = (self.problem().n, self.room());
         let target = room.basis(0);

@@ -1,7 +1,6 @@
 //! The factorisation of a panel by one thread, with partial pivoting; recursive, after Toledo ("Locality of Reference in LU
 //! Decomposition with Partial Pivoting", SIAM J. Matrix Anal. Appl. 1997): the left half, its effect on the right half, the
-//! right half. Leaves of [`SOURCES`] columns are factored column by column: one pass each updates it, scales the column
-//! before it, and finds its largest entry.
+//! right half. Leaves of [`SOURCES`] columns: one pass each updates a column, scales that before it, finds its pivot.
 
 use core::ops::Range;
 

@@ -21,8 +21,7 @@ pub(super) struct Step<T: 'static> {
     pub(super) rows: usize,
     /// For each row, the row with which it is interchanged.
     pub(super) pivots: *const u32,
-    /// The inverses of the diagonal blocks of the triangle, each of the tile's rows, less one and negated; `None` if
-    /// the panel is at most one block, which may not be whole.
+    /// The inverses of the diagonal blocks, each of the tile's rows, less one and negated; `None` for at most one block.
     pub(super) inverses: Option<*const T>,
     /// The part below the triangle in packed stripes, if packed; for a tile with pairs, in pairs of bf16.
     pub(super) packed: Option<*const T>,
@@ -136,8 +135,7 @@ impl<T: Number> Step<T> {
         }
     }
 
-    /// Solves a strip of columns in place, by blocks of the tile's rows, and packs it: first known rows are subtracted
-    /// from a block, then the block times its inverse less one.
+    /// Solves a strip in place, by blocks of the tile's rows, and packs it: less known rows, then times the inverse less one.
     unsafe fn solve_by_blocks(&self, strip: Range<usize>, packed: *mut T, inverses: *const T, bench: Bench<T>) {
         let (height, width) = (self.tile.rows(), self.tile.columns());
         let (first, depth) = (self.panel.start, self.panel.len());

@@ -47,8 +47,7 @@ impl<T: Number> Triangles<T> {
         Ok(())
     }
 
-    /// Solves the lower triangle of some columns, which has ones on its diagonal. Safety: nobody else uses these rows
-    /// of the right-hand side, or writes to the matrix.
+    /// Solves the unit lower triangle of some columns. Safety: nobody else uses these rows or writes to the matrix.
     pub(super) unsafe fn lower_block(&self, columns: Range<usize>) {
         for column in columns.clone() {
             // SAFETY: the caller's promise.

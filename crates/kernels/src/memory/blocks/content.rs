@@ -15,12 +15,11 @@ pub struct Content {
 /// A word with a wrong value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("word {word} holds {found:#x} instead of {expected:#x}")]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct WrongWord {
     /// The word, from the first one compared.
     pub word: usize,
-    /// The expected value.
     pub expected: u64,
-    /// The actual value.
     pub found: u64,
 }
 

@@ -55,18 +55,14 @@ pub enum Blocks {
 
 /// One row: a loop and its declaration.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct BlockKernel {
     /// Unique: `blocks/copy/random/avx2`.
     pub name: &'static str,
-    /// The operation on each block.
     pub op: MemoryOp,
-    /// The order of the blocks.
     pub sequence: Sequence,
-    /// The supported blocks.
     pub blocks: Blocks,
-    /// The instruction set.
     pub isa: Isa,
-    /// The features that the body needs.
     pub requires: &'static [Feature],
     /// Bytes of one load or store, but for the words at the end of a block.
     pub vector_bytes: usize,

@@ -55,18 +55,12 @@ const FETCH_AHEAD: usize = 16;
 
 /// A fault of a chain, or of the chase through it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Broken {
-    /// The node at this index does not point to a node.
     #[error("node {0} points outside the buffer")]
     Astray(usize),
-    /// A node of another rank than the number of loads leads to.
     #[error("node {found} of the order is reached, not {expected}")]
-    Misplaced {
-        /// The expected rank.
-        expected: u64,
-        /// The actual rank.
-        found: u64,
-    },
+    Misplaced { expected: u64, found: u64 },
 }
 
 impl<'a> Chase<'a> {
