@@ -256,8 +256,7 @@ fn outline(page: &str) -> String {
             "p" | "li"
                 if element.children().all(|child| ["b", "a", "span", "bdi", "code"].contains(&child.name.as_str())) =>
             {
-                let is_listed = ["findings", "evidence"].iter().any(|class| element.is(class));
-                (!is_listed).then(|| (element.name.as_str(), element.text()))
+                Some((element.name.as_str(), element.text()))
             }
             "ul" if element.is("findings") => return,
             _ => None,

@@ -3,19 +3,17 @@
 use std::collections::HashSet;
 
 use minijinja::{Value, context};
-use model::document::{Document, Finding};
+use model::document::Document;
 use model::experiment::Area;
 
 use super::tables::{Anchors, Table};
 use super::text::capital;
 use crate::chart::DrawnChart;
 use areas::chart::grid::Grid;
-use areas::label::{Label, area_title};
+use areas::label::area_title;
 
 /// The chart with a section of its own.
 const ROOFLINE: &str = "roofline";
-
-const MOST_EVIDENCE: usize = 3;
 
 /// The sections of areas, and the charts of other sections.
 pub(super) struct Sections {
@@ -41,7 +39,7 @@ pub(super) fn sections(
     let mut drawn = |area: Option<Area>| drawn.extract_if(.., |(of, _)| *of == area).map(|(_, chart)| chart).collect();
     let areas = Area::ALL.iter().filter_map(|area| {
         let own = document.findings.iter().filter(|own| own.area == *area && !repeated.contains(&own.text));
-        let findings: Vec<Value> = own.map(|finding| said(finding, document)).collect();
+        let findings: Vec<&str> = own.map(|finding| finding.text.as_str()).collect();
         let drawn: Vec<Value> = drawn(Some(*area));
         let tables = tables.extract_if(.., |(of, _)| *of == Some(*area)).map(|(_, table)| table).collect::<Vec<_>>();
         let is_empty = findings.is_empty() && drawn.is_empty() && tables.is_empty();
@@ -66,18 +64,6 @@ fn tables(grids: &[Grid], anchors: &mut Anchors<'_>) -> Vec<(Option<Area>, Table
         Some((grid.area, table))
     };
     classic.iter().chain(&others).copied().filter_map(table).collect()
-}
-
-fn said(finding: &Finding, document: &Document) -> Value {
-    let evidence = finding.evidence.iter().take(MOST_EVIDENCE).map(|id| {
-        // The last of equal ids.
-        let row = document.experiments.iter().rev().find(|row| row.id == *id);
-        row.map_or_else(|| id.clone(), Label::sentence)
-    });
-    let more = finding.evidence.len().saturating_sub(MOST_EVIDENCE);
-    let more = (more > 0).then(|| format!("and {more} more"));
-    let evidence = evidence.chain(more).collect::<Vec<_>>().join("; ");
-    context! { text => finding.text, evidence }
 }
 
 fn chart_of(chart: DrawnChart) -> Value {

@@ -46,7 +46,7 @@ pub(super) fn state(document: &Document) -> Vec<(&'static str, String)> {
         ("memory available", both(|state| state.memory_available_bytes.map(size))),
         ("waited for a quiet machine", conditions.waited_seconds.map(duration)),
         ("timer", cost),
-        ("timer drift over the run", drift),
+        ("timer drift", drift),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
