@@ -11,12 +11,12 @@ use super::label::params;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Disk",
     headlines: &[
-        Headline { title: "4 KiB random read", metric: MetricName::Iops, rank: random_read_one, detail },
-        Headline { title: "4 KiB random read", metric: MetricName::Iops, rank: random_read_many, detail },
-        Headline { title: "4 KiB random write", metric: MetricName::Iops, rank: random_write, detail },
+        Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_one, detail },
+        Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_many, detail },
+        Headline { title: "4K random write", metric: MetricName::Iops, rank: random_write, detail },
         Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail },
     ],
-    unknown: "no expectation known for this disk; give one with --declare disk.read_bps=… disk.read_iops=…",
+    unknown: "no expectation known; give one with --declare disk.read_bps=… disk.read_iops=…",
     ..AnswerRules::DEFAULT
 };
 

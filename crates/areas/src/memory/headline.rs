@@ -19,7 +19,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             detail: |_| String::new(),
         },
         Headline {
-            title: "latency, 4 KiB pages",
+            title: "latency, 4K pages",
             metric: MetricName::Latency,
             rank: |row| {
                 let own = params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none())?;
@@ -30,7 +30,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             detail: |_| String::new(),
         },
     ],
-    unknown: "no expectation known for this memory; give one with --declare memory.channels=… memory.mts=…",
+    unknown: "no expectation known; give one with --declare memory.channels=… memory.mts=…",
     ..AnswerRules::DEFAULT
 };
 
