@@ -8,9 +8,7 @@ use model::peak::PeakKind;
 use model::sample::MetricName;
 use model::unit::Unit;
 
-use super::table::{
-    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, table_lines,
-};
+use super::table::{Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, table_lines};
 use super::values::{Estimate, Line, Measured, Point, Series, ToolValue, common, gathered, highest, lines, rows_of};
 use crate::chart::grid::Column;
 use crate::cpu::label as cpu;
@@ -203,7 +201,7 @@ fn notes(series: &[Series<CpuKey>], points: &[Line<'_, CpuKey>], total: Option<f
     let notes = [
         best_threads_words(series).map(Note::new),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
-        total.map(|total| Note::of_text(total_words(points, total))),
+        total.map(|total| Note::total(points, TOTAL, &format!("{} operations", power(total)))),
         Some(Note::new(
             "Measured: the median; std dev: of the samples; theory: operations per cycle x the measured clock; \
              vectors: theory of the best vector loop, for plain loops.",
@@ -236,13 +234,6 @@ fn best_threads_words(series: &[Series<CpuKey>]) -> Option<String> {
         "Best number of threads (fewest whose interval reaches that of the highest rate): {}.",
         parts.join("; ")
     ))
-}
-
-fn total_words(points: &[Line<'_, CpuKey>], total: f64) -> String {
-    let measured = || points.iter().filter(|(_, point)| point.rate.estimate.is_some());
-    let full = measured().filter(|(_, point)| point.in_full).count();
-    let done = done_words(points, &format!("{full} of {} benchmarks", measured().count()));
-    format!("Total: {} operations, divided among the threads; {done}.", power(total))
 }
 
 fn kernels(series: &[Series<CpuKey>]) -> Option<String> {

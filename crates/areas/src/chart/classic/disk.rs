@@ -8,8 +8,7 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, side_by_side,
-    table_lines,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, labels, side_by_side, table_lines,
 };
 use super::values::{Estimate, Line, Point, Series, best, common, gathered, highest, lines, rows_of};
 use crate::chart::grid::Column;
@@ -288,7 +287,7 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
     let notes = [
         fastest,
         highest,
-        total_words(points, requests).map(Note::new),
+        total_words(points, requests).map(|words| Note::total(points, TOTAL, &words)),
         Some(Note::new(
             "RS and WS: sequential reads and writes; RR and WR: random; RWS and RWR: every other request is a write. \
              Measured: the median; std dev: of the samples; theory: limit of the drive or its link for this request \
@@ -329,26 +328,19 @@ fn latency_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
 
 fn iops_notes(points: &[Line<'_, DiskKey>]) -> Vec<Note> {
     let [fastest, highest] = best_notes(points, "fewest threads");
-    let mut timed = points.iter().filter(|(_, point)| point.total_seconds.is_some()).peekable();
-    let total = common(points.iter().filter_map(|(_, point)| point.total)).filter(|_| timed.peek().is_some());
-    let total = total.map(|total| {
-        let done =
-            if timed.all(|(_, point)| point.in_full) { "each sample did the total" } else { "computed from the rate" };
-        let words = format!("Total in: the time for {} requests, divided among the threads; {done}.", power(total));
-        Note::needing(TOTAL, words)
-    });
+    let total = common(points.iter().filter_map(|(_, point)| point.total));
+    let total = total.map(|total| Note::total(points, TOTAL, &format!("{} requests", power(total))));
     [fastest, highest, total].into_iter().flatten().collect()
 }
 
 fn total_words(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> Option<String> {
     let totals = || points.iter().chain(requests).filter_map(|(_, point)| point.total);
     let total = common(totals().filter(|total| !counts_requests(Some(*total))))?;
-    let done = done_words(points, "some benchmarks");
     let has_small = points.iter().any(|(series, _)| series.key.is_below_sector());
     let small = common(totals().filter(|total| counts_requests(Some(*total)))).filter(|_| has_small);
-    let small = small.map_or_else(String::new, |total| format!(", of 8 B {} requests", power(total)));
+    let small = small.map_or_else(String::new, |total| format!(" (8 B: {} requests)", power(total)));
     let bytes = size(model::unit::whole_part(total));
-    Some(format!("Total: {bytes}{small}, divided among the threads; {done}."))
+    Some(format!("{bytes}{small}"))
 }
 
 fn cache_words<'a>(points: impl Iterator<Item = &'a Line<'a, DiskKey>>) -> String {

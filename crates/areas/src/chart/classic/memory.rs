@@ -8,8 +8,8 @@ use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, seconds,
-    side_by_side, table_lines,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, labels, seconds, side_by_side,
+    table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
@@ -276,12 +276,10 @@ pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
 fn rate_notes(points: &[Line<'_, MemoryKey>], total: Option<f64>, working_set: Option<u64>) -> Vec<Note> {
     let set = working_set.map_or_else(String::new, |bytes| format!(", of {} whatever the block", size(bytes)));
     let what = "Fastest (smallest block and fewest threads whose interval no other line exceeds)";
-    let done = done_words(points, "some benchmarks");
-    let total_words = |total: f64| format!("Total: {} bytes, divided among the threads; {done}.", power(total));
     let notes = [
         Note::best(what, &fastest(points), line_words),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
-        total.map(|total| Note::of_text(total_words(total))),
+        total.map(|total| Note::total(points, TOTAL, &format!("{} bytes", power(total)))),
         Some(Note::new(
             "RWS and RWR copy a block (bytes read and written both count), WS and WR write it, RS and RR read it. S is \
              sequential, R is random, each block once a pass. STREAM has its four loops, counted as it counts; pmbw \

@@ -3,12 +3,12 @@
 use model::document::{Document, Row, Status};
 use model::experiment::NetParams;
 use model::io::{NetMode, Protocol};
-use model::number::{counted, power, quantity, size, whole};
+use model::number::{counted, power, quantity, whole};
 use model::sample::MetricName;
 use model::unit::Unit;
 
 use super::table::{
-    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, done_words, labels, table_lines,
+    Align, ClassicPart, ClassicTable, GivesWay, Note, Spec, TableColumn, ToolColumns, labels, table_lines,
 };
 use super::values::{
     Estimate, Line, Measured, Point, Series, ToolValue, best, common, gathered, highest, lines, rows_of,
@@ -232,7 +232,7 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let notes = [
         Note::best(what, &best_of(points, false), line_words),
         Note::highest(highest(points, |point| point.rate.efficiency), line_words),
-        total.map(|total| Note::needing(TOTAL, total_words(points, total))),
+        total.map(|total| Note::total(points, TOTAL, &format!("{} bytes", power(total)))),
         Some(Note::new(
             "Conc.: connections, each with a thread on both hosts. Measured: median rate at the receiver; std dev: of \
              the samples; theory: link rate less framing, on loopback the rate of two copies between the same CPUs; \
@@ -245,12 +245,8 @@ fn rate_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
 
 fn latency_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
     let has_any = |wanted: fn(&Point) -> bool| points.iter().any(|(_, point)| wanted(point));
-    let in_full = points.iter().all(|(_, point)| point.in_full);
-    let done = if in_full { "each sample did the total" } else { "computed from the rate" };
-    let total = common(points.iter().filter_map(|(_, point)| point.total)).map(|total| {
-        let trips = format!("{} round trips, divided among the connections", power(total));
-        Note::needing(TOTAL, format!("Total in: the time for {trips}; {done}."))
-    });
+    let total = common(points.iter().filter_map(|(_, point)| point.total));
+    let total = total.map(|total| Note::total(points, TOTAL, &format!("{} round trips", power(total))));
     let theory = (!has_any(|point| point.latency.theory.is_some())).then(|| {
         Note::new("The least round trip is unknown. For a network, declare it: --declare net.latency_s=1e-6.")
     });
@@ -275,11 +271,4 @@ fn transfer_notes(points: &[Line<'_, NetKey>]) -> Vec<Note> {
         .then(|| Note::new("No reference tool makes such transfers, and their limit is unknown."))
         .into_iter()
         .collect()
-}
-
-fn total_words(points: &[Line<'_, NetKey>], total: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of bytes")]
-    let bytes = total as u64;
-    let done = done_words(points, "some benchmarks");
-    format!("Total: {} B ({}), divided among the connections; {done}.", power(total), size(bytes))
 }

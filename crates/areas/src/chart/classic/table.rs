@@ -379,32 +379,38 @@ impl Spec {
     }
 }
 
+/// A sentence below a table.
 #[derive(Debug)]
 pub(super) struct Note {
-    parts: Vec<(Option<GivesWay>, String)>,
+    text: String,
+    /// The columns without which it is left out.
+    needs: Option<GivesWay>,
     in_text: bool,
-    in_grid: bool,
 }
 
 impl Note {
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self::joined([(None, text.into())])
+        Self { text: text.into(), needs: None, in_text: true }
     }
 
     pub(super) fn needing(columns: GivesWay, text: impl Into<String>) -> Self {
-        Self::joined([(Some(columns), text.into())])
+        Self { needs: Some(columns), ..Self::new(text) }
     }
 
     pub(super) fn of_grid(text: impl Into<String>) -> Self {
         Self { in_text: false, ..Self::new(text) }
     }
 
-    pub(super) fn of_text(text: impl Into<String>) -> Self {
-        Self { in_grid: false, ..Self::new(text) }
-    }
-
-    pub(super) fn joined(parts: impl IntoIterator<Item = (Option<GivesWay>, String)>) -> Self {
-        Self { parts: parts.into_iter().collect(), in_text: true, in_grid: true }
+    /// What the column of times for the total is of, and how many of the lines that were measured did all of it.
+    pub(super) fn total<K>(lines: &[Line<'_, K>], columns: GivesWay, what: &str) -> Self {
+        let done: Vec<bool> =
+            lines.iter().filter(|(_, point)| point.total_seconds.is_some()).map(|(_, point)| point.in_full).collect();
+        let done = match (done.contains(&true), done.contains(&false)) {
+            (true, false) => "each sample did the total",
+            (true, true) => "some benchmarks did the total in each sample; the other times are computed from the rate",
+            (false, _) => "times are computed from the rate; use --exact-workload to do the total",
+        };
+        Self::needing(columns, format!("Total: {what}, divided among the threads; {done}."))
     }
 
     pub(super) fn highest<K>(
@@ -418,23 +424,6 @@ impl Note {
     pub(super) fn best<K>(what: &str, found: &[Line<'_, K>], words: impl Fn(&Line<'_, K>) -> String) -> Option<Self> {
         let found: Vec<String> = found.iter().map(words).collect();
         (!found.is_empty()).then(|| Self::new(format!("{what}: {}.", found.join("; "))))
-    }
-
-    fn sentences(&self, has: impl Fn(GivesWay) -> bool) -> Option<String> {
-        let parts = self.parts.iter().filter(|(needs, _)| needs.is_none_or(&has)).map(|(_, text)| text.as_str());
-        let parts: Vec<&str> = parts.collect();
-        (!parts.is_empty()).then(|| parts.join(" "))
-    }
-}
-
-/// How many of the lines that were measured did the whole total; `some` if not all of them.
-pub(super) fn done_words<K>(lines: &[Line<'_, K>], some: &str) -> String {
-    let done: Vec<bool> =
-        lines.iter().filter(|(_, point)| point.rate.estimate.is_some()).map(|(_, point)| point.in_full).collect();
-    match (done.contains(&true), done.contains(&false)) {
-        (true, false) => "each sample did the total".to_owned(),
-        (true, true) => format!("{some} did the total in each sample; the other times are computed from the rate"),
-        (false, _) => "times are computed from the rate; use --exact-workload to do the total".to_owned(),
     }
 }
 
@@ -452,14 +441,14 @@ impl ClassicTable {
     /// The notes for a terminal that shows these columns.
     pub fn text_notes(&self, shown: &[GivesWay]) -> Vec<String> {
         let notes = self.notes.iter().filter(|note| note.in_text);
-        notes.filter_map(|note| note.sentences(|columns| shown.contains(&columns))).collect()
+        notes.filter(|note| note.needs.is_none_or(|own| shown.contains(&own))).map(|note| note.text.clone()).collect()
     }
 
     /// The table as a grid; `None` where only a terminal has it.
     pub fn into_grid(self, area: Area) -> Option<Grid> {
         let has =
             |columns| self.columns.iter().any(|column| column.grid.is_some() && column.gives_way == Some(columns));
-        let notes = self.notes.iter().filter(|note| note.in_grid).filter_map(|note| note.sentences(has)).collect();
+        let notes = self.notes.iter().filter(|note| note.needs.is_none_or(has)).map(|note| note.text.clone()).collect();
         let (name, title) = self.grid?;
         let own = self.columns.into_iter().filter(TableColumn::has_values);
         let (columns, cells): (Vec<Column>, Vec<Vec<Cell>>) =
