@@ -304,7 +304,8 @@ const CLASSIC: &[(&str, &str, &str)] = &[
 ];
 
 /// Further columns: what is needed to read a line, and the interval with the deviation.
-const EXTRA: &str = "Vector theoretical, Assay LINPACK measured, Assay LINPACK efficiency, Reference, Page cache, File, fio, fio efficiency, Lost, Time of both, 95 % interval, Confidence";
+const EXTRA: &str = "Vector theoretical, Assay LINPACK measured, Assay LINPACK efficiency, Reference, Page cache, Files, fio, \
+                     fio efficiency, Lost, Time of both, 95 % interval, Confidence";
 
 #[test]
 fn classic_tables_have_the_columns_of_the_suite_in_its_order() {

@@ -57,7 +57,7 @@ impl CpuKey {
     }
 }
 
-/// The series of a classic run, in the table's order. Where one has several kernels, the fastest stands for it.
+/// The series of a classic run, in the table's order. Of several kernels it has the fastest.
 pub fn series(document: &Document) -> Vec<Series<CpuKey>> {
     let rows = rows_of(document, "cpu").into_iter();
     let points = rows.filter_map(|(row, classic)| Some((key(row, classic)?, point(row, classic, document))));

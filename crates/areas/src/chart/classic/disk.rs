@@ -68,7 +68,7 @@ impl DiskKey {
     }
 
     const fn file_words(&self) -> &'static str {
-        if matches!(self.layout, DiskLayout::PerThread) { "each" } else { "" }
+        if matches!(self.layout, DiskLayout::PerThread) { "own files" } else { "" }
     }
 
     fn cache_words(&self) -> &'static str {
@@ -258,13 +258,13 @@ fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 4] 
         labels(points, ["", "Workload"], |point| key(point).workload.clone(), |point| key(point).workload.clone()),
         of(["block", "Block size"], |key| block_words(key.block)),
         of(["page cache", ""], |key| key.cache_words().to_owned()).grid(Column::text("Page cache")),
-        of(["file", "File"], |key| key.file_words().to_owned()),
+        of(["files", "Files"], |key| key.file_words().to_owned()),
     ]
 }
 
 /// `RS 1 MiB with 2 threads`.
 fn line_words((series, point): &Line<'_, DiskKey>) -> String {
-    let files = if series.key.layout == DiskLayout::PerThread { " and a file each" } else { "" };
+    let files = if series.key.layout == DiskLayout::PerThread { " and own files" } else { "" };
     format!("{} {} with {}{files}", series.key.workload, block_words(series.key.block), threads(point.threads))
 }
 
@@ -300,7 +300,7 @@ fn rate_notes(points: &[Line<'_, DiskKey>], requests: &[Line<'_, DiskKey>]) -> V
             )
         }),
         has(|key| key.layout == DiskLayout::PerThread)
-            .then(|| Note::new("File: one for all threads, or each has its own.")),
+            .then(|| Note::new("Own files: one for each thread; else one file for all threads.")),
         has(|key| key.cache != DiskCache::Bypassed).then(|| Note::new(cache_words(points.iter().chain(requests)))),
         has_any(|point| point.flushed.is_some()).then(|| {
             let words = "Flushed: writes including the flush after each sample; measured is without it.";
