@@ -120,3 +120,27 @@ fn stretches(samples: &[&Sample], end: f64, highest: Option<f64>) -> Vec<Stretch
     });
     all.filter(|stretch| stretch.interference.is_some() || stretch.clock.is_some()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_has_the_means_of_its_samples_by_their_length() {
+        let sample = |start, seconds, stolen| Sample {
+            start,
+            seconds,
+            stolen_seconds: Some(stolen),
+            clock_hz: Some(3e9),
+            ..Sample::default()
+        };
+        let all = [sample(0.0, 1.0, 0.1), sample(0.5, 3.0, 0.0), sample(40.0, 1.0, 0.5)];
+        let found = stretches(&all.iter().collect::<Vec<_>>(), 40.0, Some(4e9));
+        let taken: Vec<(f64, Option<f64>)> = found.iter().map(|own| (own.middle, own.interference)).collect();
+        assert_eq!(taken, [(0.5, Some(0.025)), (39.5, Some(0.5))]);
+        assert_eq!(found[0].clock, Some(0.25));
+        let known: Vec<(f64, f64)> = taken.iter().filter_map(|(at, share)| Some((*at, (*share)?))).collect();
+        let expected = "Other processes or VMs took 26 % of the CPU time on average, at most 50 % (at 40 s).";
+        assert_eq!(of_interference(&known, &SECONDS), expected);
+    }
+}

@@ -310,3 +310,17 @@ const LARGEST: f64 = 1e30;
 pub fn is_drawable(value: f64) -> bool {
     value == 0.0 || (1.0 / LARGEST..LARGEST).contains(&value.abs())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_shades_from_the_first_to_the_last() {
+        let shades = |count: usize| (0..count).map(|index| Hue::step(index, count)).collect::<Vec<_>>();
+        assert_eq!(shades(1), [Hue::Step(1)]);
+        assert_eq!(shades(2), [0, 3].map(Hue::Step));
+        assert_eq!(shades(4), [0, 1, 2, 3].map(Hue::Step));
+        assert_eq!(shades(8).last(), Some(&Hue::Step(3)));
+    }
+}

@@ -62,7 +62,8 @@ fn over_size(all: &[Measured<'_>]) -> Chart {
     let named: Vec<(&Curve<'_>, String)> = named.collect();
     let seen = named.iter().filter_map(|(curve, name)| reached(curve, name));
     let observation = range(seen, |n| format!("N = {n:.0}"));
-    let observation = observation.map(|from| format!("{} of its highest rate from {from} on.", percent_whole(REACHED)));
+    let observation =
+        observation.map(|from| format!("LINPACK reaches {} of its highest rate at {from}.", percent_whole(REACHED)));
     let series = named.into_iter().enumerate().map(|(index, (curve, name))| {
         let step = counts.iter().position(|count| *count == curve.first().params.threads()).unwrap_or(0);
         let look = Look { hue: Look::step(step, counts.len()).hue, ..Look::nth(index, None) };
