@@ -90,8 +90,9 @@ const hidden = (page) => page.evaluate(() => Array.from(document.querySelectorAl
 async function tooLarge(page, file, paper) {
   const isRun = await page.evaluate(() => document.getElementById("conditions") !== null);
   if (!isRun) return [];
+  const isClassic = (await page.locator(".kicker").textContent()).startsWith("classic");
   const screens = await page.evaluate(() => document.documentElement.scrollHeight) / DESK.height;
-  const sizes = [["bytes", readFileSync(file).length, 1.2e6], ["screens", screens, 60], ["stops of the tab key", await stops(page), 200],
+  const sizes = [["bytes", readFileSync(file).length, isClassic ? 1.2e6 : 3e5], ["screens", screens, 60], ["stops of the tab key", await stops(page), 200],
     ["pages of paper", paper, 30]];
   console.log("note " + basename(file) + ": " + sizes.map(([what, size]) => Math.round(size) + " " + what).join(", "));
   return sizes.map(([what, size, most]) => (size > most ? size + " " + what + ", at most " + most : ""));
