@@ -191,7 +191,7 @@ pub(super) fn parts(document: &Document) -> Vec<ClassicPart> {
     let notes = notes(&series, &points, total);
     let extra = [Vec::new(), vec![vectors], times.into_iter().collect()];
     let title = "The classic CPU table, in billions of operations a second (GFLOP/s, GOP/s)".to_owned();
-    let table = SPEC.table(document, "", &points, (lines, notes), labels, extra);
+    let table = SPEC.table((document, ""), &points, (lines, notes), labels, extra);
     vec![ClassicPart::Table(ClassicTable { title: Some(title), ..table })]
 }
 

@@ -247,7 +247,7 @@ fn table(
     let timed = [values(|point| point.p99, "p99", P99), values(|point| point.flushed, "flushed", FLUSHED)];
     let total = extra.contains(&TOTAL).then(|| TableColumn::durations(points, "total in").gives_way(TOTAL));
     let extra = [timed.into_iter().flatten().collect(), Vec::new(), total.into_iter().collect()];
-    spec.table(document, place, points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
+    spec.table((document, place), points, (lines, notes), labels_of(points, |(series, _)| &series.key), extra)
 }
 
 fn labels_of<P>(points: &[P], key: impl Fn(&P) -> &DiskKey) -> [TableColumn; 4] {

@@ -202,7 +202,7 @@ fn sizes(document: &Document, series: &[LinpackSeries<'_>]) -> ClassicTable {
     let reading = Note::new(if is_known { reading } else { unknown });
     let notes = best.into_iter().chain([reading]).collect();
     let extra = [rates.into(), Vec::new(), Vec::new()];
-    SIZES.table(document, "", &points, (lines, notes), [size.once(&sizes, |size| size.params.n), lda], extra)
+    SIZES.table((document, ""), &points, (lines, notes), [size.once(&sizes, |size| size.params.n), lda], extra)
 }
 
 /// A table of trials without lines; the unit is in its title in a terminal.

@@ -200,7 +200,7 @@ fn rate_table(points: &[Line<'_, MemoryKey>], document: &Document) -> ClassicTab
     let rows = rows.filter(|(_, classic)| WORKLOADS.contains(&classic.workload.as_str()));
     let working_set = common(rows.filter_map(|(row, _)| Some(params(row)?.working_set)));
     let notes = rate_notes(points, total, working_set);
-    RATES.table(document, "", points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
+    RATES.table((document, ""), points, (lines, notes), labels, [Vec::new(), Vec::new(), times.into_iter().collect()])
 }
 
 fn meanings(points: &[Line<'_, MemoryKey>]) -> impl Iterator<Item = Note> {
@@ -260,7 +260,7 @@ fn latency_table(
     let is_known = points.iter().any(|(_, point)| point.latency.theory.is_some());
     let tools = Note::new(format!("{tools}{}.", if is_known { "" } else { ", and its limit is unknown" }));
     let notes = notes.into_iter().flatten().chain(meanings(accesses)).chain([tools]).collect();
-    LATENCIES.table(document, "", points, (lines, notes), labels, Default::default())
+    LATENCIES.table((document, ""), points, (lines, notes), labels, Default::default())
 }
 
 /// `RWS 1 MiB with 2 threads`.

@@ -206,7 +206,7 @@ fn table(
         labels(points, ["", "Protocol"], protocol, protocol),
         labels(points, block, |(series, _)| block_words(series.key.block), |(series, _)| series.key),
     ];
-    spec.table(document, place, points, (lines, notes), labels, [extra, Vec::new(), vec![last]])
+    spec.table((document, place), points, (lines, notes), labels, [extra, Vec::new(), vec![last]])
 }
 
 /// `TCP 64 KiB with 2 connections`.

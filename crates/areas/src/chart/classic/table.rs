@@ -191,7 +191,7 @@ impl TableColumn {
     fn or_above(mut self, is_above: impl Iterator<Item = bool>) -> Self {
         for (index, _) in is_above.enumerate().filter(|(_, is_above)| *is_above) {
             self.cells[index] = Cell::text(ABOVE);
-            self.texts[index] = ABOVE.to_owned();
+            ABOVE.clone_into(&mut self.texts[index]);
         }
         self
     }
@@ -312,8 +312,7 @@ impl Spec {
     /// `limits` after the limit, `last` before the confidences.
     pub(super) fn table<K>(
         &self,
-        document: &Document,
-        place: &str,
+        (document, place): (&Document, &str),
         points: &[Line<'_, K>],
         (lines, mut notes): (Vec<TableLine>, Vec<Note>),
         labels: impl IntoIterator<Item = TableColumn>,
