@@ -248,16 +248,12 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
 
 fn cause(slow: &SlowNode) -> String {
     let node = one_line(&slow.node);
-    match slow.causes.first() {
-        Some(cause) => {
-            let text = one_line(&cause.text);
-            let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
-            format!("Probable cause on {node}: {text}{end}")
-        }
-        None => {
-            let paths = slow.deviations.first().is_some_and(|worst| is_of_paths(&worst.experiment));
-            let check = if paths { "adapter, cable and switch port" } else { "hardware and surroundings" };
-            format!("No recorded setting explains {node}: check its {check}.")
-        }
+    if let Some(cause) = slow.causes.first() {
+        let text = one_line(&cause.text);
+        let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+        return format!("Probable cause on {node}: {text}{end}");
     }
+    let paths = slow.deviations.first().is_some_and(|worst| is_of_paths(&worst.experiment));
+    let check = if paths { "adapter, cable and switch port" } else { "hardware and surroundings" };
+    format!("No recorded setting explains {node}: check its {check}.")
 }

@@ -145,8 +145,11 @@ impl Built {
 
     /// The network from a node to another one, in the rounds of `--pairs all`.
     pub(super) fn pair(&self, from: usize, to: usize, value: Option<f64>) {
-        let work =
-            Work::Pair(PairTask { to: format!("n{to}"), round: (to.max(from) - to.min(from)) as u32, together: false });
+        let work = Work::Pair(PairTask {
+            to: format!("n{to}"),
+            round: u32::try_from(to.abs_diff(from)).unwrap(),
+            together: false,
+        });
         let status = if value.is_some() { OutcomeStatus::Ok } else { OutcomeStatus::Failed };
         let reason = value.is_none().then_some("it never answered");
         let place = self.outcome(from, &format!("to-n{to}.alone"), 1, work, (status, reason));
