@@ -148,7 +148,7 @@ fn arranged(grid: &Grid, kept: &[usize]) -> Vec<Vec<usize>> {
     columns
 }
 
-/// Whether a column has what its line is about: the measured value, or why there is none.
+/// Whether a column has what its line is about: the measured value, or why it is missing.
 fn is_value(column: &Column) -> bool {
     ["Measured", "GFlops", "Status", "Reason"].iter().any(|words| column.heading.starts_with(words))
 }
