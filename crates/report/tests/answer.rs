@@ -4,6 +4,7 @@ mod fixture;
 
 use fixture::{documents, snapshot};
 use model::document::{Document, Status};
+use model::experiment::Area;
 use model::sample::{ExpectationVerdict, Undisturbed};
 use model::warning::{Warning, WarningCode};
 use report::Style;
@@ -47,6 +48,37 @@ fn what_a_person_sees_first() {
     let mut document = noisy();
     document.answers = verdict::answer::answers(&document, areas::RULES);
     snapshot("answer_noisy_100_unicode", &answer(&document, &around(), &SCREEN));
+}
+
+#[test]
+fn an_area_without_a_value_has_its_reason_on_the_whole_width_and_is_no_yes() {
+    let mut document = fixture::all_areas();
+    for row in document.experiments.iter_mut().filter(|row| row.id.starts_with("disk/")) {
+        (row.status, row.reason, row.confidence) =
+            (Status::Failed, Some("cannot create a test file in '/data': no space left on device".into()), None);
+        row.metrics.clear();
+    }
+    let text = answer(&judged(document), &around(), &SCREEN);
+    let reason = "not measured: cannot create a test file in '/data': no space left on device";
+    assert!(text.lines().any(|line| line == format!("  Disk     {reason}")), "{text}");
+    // All 100 columns are used before a reason is cut.
+    let cut = text.lines().filter(|line| line.contains(&reason[..60]) && line.chars().count() == 100);
+    assert_eq!(cut.count(), 4, "each headline of the disk: {text}");
+    assert!(!text.contains("Yes."), "{text}");
+}
+
+#[test]
+fn loopback_is_left_out_of_the_verdict_by_its_benchmarks_whatever_its_text() {
+    let mut document = judged(fixture::all_areas());
+    for answer in &mut document.answers {
+        answer.text = "some text".into();
+        answer.verdict = (answer.area != Area::Net).then_some(ExpectationVerdict::AsExpected);
+    }
+    assert!(answer(&document, &around(), &SCREEN).contains("as it should be? Yes."));
+    document.experiments.retain(|row| row.area != Area::Net);
+    let peer = fixture::net_peer().experiments;
+    document.experiments.extend(peer);
+    assert!(!answer(&document, &around(), &SCREEN).contains("Yes."), "a measured link has no verdict");
 }
 
 #[test]
