@@ -34,7 +34,7 @@ const INVARIANTS: &[Invariant] = &[
     Invariant { rule: "every crate's root has forbid(unsafe_code), or no_std", check: bans::roots, at_most: 0 },
     Invariant { rule: "machine names no absolute path", check: bans::paths, at_most: 0 },
     Invariant { rule: "no import cycle between the files of a crate", check: cycles::check, at_most: 0 },
-    Invariant { rule: "few files outside the areas name an area's parameters", check: bans::areas, at_most: 1 },
+    Invariant { rule: "few files outside the areas name an area's parameters", check: bans::areas, at_most: 2 },
     Invariant { rule: "files have at most 600 lines, documents 40 kB", check: files::too_large, at_most: 0 },
     Invariant { rule: "no folder has over 15 modules", check: files::too_many, at_most: 0 },
     Invariant { rule: "the vocabulary of xtask/data/phrases.toml", check: words::phrases, at_most: 0 },

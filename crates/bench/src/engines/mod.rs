@@ -13,8 +13,8 @@ mod tally;
 pub(crate) mod tests;
 
 use model::document::{DiskConditions, NetConditions};
-use model::experiment::{Area, AreaParams, Experiment};
-use model::wire::{Observations, Task};
+use model::experiment::Area;
+use model::wire::Observations;
 
 use crate::net::frames::SILENCE;
 #[cfg(test)]
@@ -22,7 +22,7 @@ pub(crate) use linpack::tests as linpack_tests;
 use resources::{ResourceContext, RunResources};
 pub(crate) use seam::{
     BackgroundJob, Engine, Flow, FlowMetric, FlowProfile, Job, JobProfile, Means, Measure, NextWindow, Opened,
-    Placement, Preparing, Profile, Residuals, Trial, Trouble, Verified,
+    Placement, Preparing, Profile, Residuals, Trial, Trouble, Verified, params_of,
 };
 pub(crate) use tally::{Carried, Tally, Window, share_of_work};
 
@@ -34,12 +34,6 @@ pub(crate) static ENGINES: &[&dyn Engine] = &[
     &disk::DiskEngine,
     &net::NetEngine { silence: SILENCE },
 ];
-
-/// The parameters of a task, which must be of their area.
-fn params_of<P: AreaParams>(task: &Task, of: fn(&Experiment) -> Option<&P>) -> Result<&P, Trouble> {
-    let other = || Trouble::Failed(format!("'{}' is not a {} benchmark", task.experiment.id, P::AREA));
-    of(&task.experiment).ok_or_else(other)
-}
 
 /// What the benchmarks of an area keep as long as a run lasts, if anything.
 pub(crate) fn run_resources<'a>(area: Area, context: ResourceContext<'a>) -> Option<Box<dyn RunResources + 'a>> {

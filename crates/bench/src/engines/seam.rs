@@ -1,6 +1,6 @@
 //! The seam between the worker and the engines. Clock, warm-up, repetition, interleaving and the stop rule are not theirs.
 
-use model::experiment::Area;
+use model::experiment::{Area, AreaParams, Experiment};
 use model::sample::MetricName;
 use model::unit::{Better, Unit};
 use model::wire::{Observations, Task};
@@ -261,4 +261,10 @@ pub(crate) enum Trouble {
     /// Something went wrong; the benchmark has failed.
     #[error("{0}")]
     Failed(String),
+}
+
+/// The parameters of a task, which must be of their area.
+pub(crate) fn params_of<P: AreaParams>(task: &Task, of: fn(&Experiment) -> Option<&P>) -> Result<&P, Trouble> {
+    let other = || Trouble::Failed(format!("'{}' is not a {} benchmark", task.experiment.id, P::AREA));
+    of(&task.experiment).ok_or_else(other)
 }

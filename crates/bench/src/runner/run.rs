@@ -394,7 +394,8 @@ impl<'a> Run<'a> {
         document.conditions.after = machine_state(self.setting.began);
         let (calibration, timer) = &self.clock;
         document.conditions.timer.drift = Some(calibration.drift(timer));
-        let earlier = self.setting.store.as_ref().map(|store| earlier_runs(store, &document)).unwrap_or_default();
+        let earlier =
+            self.setting.store.clone().map(|root| earlier_runs(&Store::at(root), &document)).unwrap_or_default();
         verdict::run::judge_together(&mut document, &earlier, areas::RULES);
         self.storage.last_document(&document);
         self.report_storage_failure();

@@ -1,12 +1,13 @@
 //! Input, events and end of a run.
 
+use std::path::PathBuf;
+
 use model::document::{Document, Program, Row};
 use model::machine::Machine;
 
 use super::launch::WorkerCommand;
 use crate::net::ServerSession;
 use crate::references::detect::Places;
-use crate::store::Store;
 use model::disk_target::DiskTarget;
 
 /// Reason of a benchmark without time left.
@@ -45,8 +46,8 @@ pub struct Setting<'a> {
     pub stored: bool,
     /// The server of benchmarks between hosts.
     pub server: Option<&'a ServerSession>,
-    /// Where earlier runs of this machine are.
-    pub store: Option<Store>,
+    /// The root of the store, where earlier runs of this machine are.
+    pub store: Option<PathBuf>,
 }
 
 impl<'a> Setting<'a> {

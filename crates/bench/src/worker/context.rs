@@ -10,7 +10,6 @@ use sys::team::Gate;
 use sys::usage::ThreadUsage;
 
 use super::flow_record::FlowRecord;
-use super::observe::nodes_of;
 use super::record::{self, JobRecord, Record};
 use super::slices;
 use crate::engines::{Engine, Profile, Trouble};
@@ -152,4 +151,11 @@ pub(super) fn say(output: &mut (dyn Write + Send), message: &Message) -> std::io
     line.push(b'\n');
     output.write_all(&line)?;
     output.flush()
+}
+
+/// The nodes of these CPUs; `None` with one node, or if they are unknown.
+fn nodes_of(cpus: &[u32]) -> Option<Vec<u32>> {
+    let nodes = machine::nodes_of(&machine::Sysroot::host());
+    let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
+    (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()
 }

@@ -36,10 +36,3 @@ impl Observer {
         }
     }
 }
-
-/// The nodes of these CPUs; `None` with one node, or if they are unknown.
-pub(super) fn nodes_of(cpus: &[u32]) -> Option<Vec<u32>> {
-    let nodes = machine::nodes_of(&Sysroot::host());
-    let node_of = |cpu: &u32| nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(node, _)| *node);
-    (nodes.len() > 1).then(|| cpus.iter().map(node_of).collect::<Option<Vec<u32>>>()).flatten()
-}

@@ -334,7 +334,7 @@ fn one_slow_path_accuses_neither_end() {
 }
 
 #[test]
-fn a_slow_node_among_four_is_told_from_the_far_ends_of_its_paths() {
+fn a_slow_node_among_four_is_distinguished_from_the_peers_of_its_paths() {
     let built = Built::measured(4, &[]);
     for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|(from, to)| from != to) {
         built.pair(from, to, Some(if from == 3 || to == 3 { 3e9 } else { 11e9 }));

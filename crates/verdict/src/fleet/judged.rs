@@ -63,7 +63,7 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
 }
 
 fn area_of(number: usize) -> Area {
-    Area::ALL.get(number).copied().unwrap_or(Area::Net)
+    Area::ALL[number.min(Area::ALL.len() - 1)]
 }
 
 const fn standing(standing: NodeStanding) -> Standing {

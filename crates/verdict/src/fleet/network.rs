@@ -37,7 +37,7 @@ pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
     }
 }
 
-/// The median, or the better one of two in the middle: the other path may be slow by its far end.
+/// The median, or the better one of two in the middle: the other path may be slow by its peer.
 fn middle(mut values: Vec<f64>, better: Better) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let place = match better {

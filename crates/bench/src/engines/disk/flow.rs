@@ -17,7 +17,8 @@ use super::contents::{Contents, PAGE_BYTES, SECTOR_BYTES};
 use super::engines::{self, Opening, cannot_open};
 use super::helpers::Helpers;
 use super::lane::{Access, Due, Job, Lane};
-use super::{layout, observed, one_write_in, traffic, trouble};
+use super::run::writes::one_write_in;
+use super::{layout, observed, traffic, trouble};
 use crate::engines::{Flow, FlowMetric, FlowProfile, NextWindow, Tally, Trouble, Verified, Window, share_of_work};
 
 /// Bytes compared after a window of reads, over all lanes of a thread.

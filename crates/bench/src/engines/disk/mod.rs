@@ -27,11 +27,6 @@ use super::{Engine, Opened, Placement, Preparing, Trouble, params_of};
 
 pub(super) struct DiskEngine;
 
-/// The number of requests of which one is a write, for an operation that writes: mixed ones alternate.
-fn one_write_in(params: &DiskParams) -> u64 {
-    if params.op.reads() { 2 } else { 1 }
-}
-
 impl Engine for DiskEngine {
     fn area(&self) -> Area {
         Area::Disk

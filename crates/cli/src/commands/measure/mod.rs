@@ -108,7 +108,7 @@ fn measure(
         places,
         stored: folder.is_some(),
         server: server.as_ref(),
-        store: environment::store().ok(),
+        store: environment::store().ok().map(|store| store.root().to_owned()),
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
     let mut progress = Progress::new(options.quiet, &plan);

@@ -50,7 +50,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<&Key>, options:
         places: places(&options.tool)?,
         stored: true,
         server: server.as_ref(),
-        store: environment::store().ok(),
+        store: environment::store().ok().map(|store| store.root().to_owned()),
         ..Setting::new(worker_command()?, program(), &document.machine, &declared, began - before)
     };
     if !options.quiet {

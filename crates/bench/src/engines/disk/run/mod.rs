@@ -2,7 +2,7 @@
 
 mod files;
 mod pace;
-mod writes;
+pub(super) mod writes;
 
 use model::sample::MetricName;
 use model::wire::{HeldFile, TestFile};

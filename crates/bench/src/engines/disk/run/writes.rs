@@ -8,7 +8,6 @@ use model::sample::MetricName;
 use model::unit::whole_part;
 use model::wire::TestFile;
 
-use crate::engines::disk::one_write_in;
 use crate::engines::resources::{NextRun, WriteForecast};
 
 /// Times the bytes in flight for a process run of unknown size: a slice of warm-up, a sample, and requests in flight.
@@ -60,6 +59,11 @@ fn written(next: NextRun<'_>, params: &DiskParams) -> u64 {
 
 fn write_share(params: &DiskParams) -> f64 {
     1.0 / one_write_in(params) as f64
+}
+
+/// The number of requests of which one is a write, for an operation that writes: mixed ones alternate.
+pub(crate) fn one_write_in(params: &DiskParams) -> u64 {
+    if params.op.reads() { 2 } else { 1 }
 }
 
 #[cfg(test)]
