@@ -299,6 +299,9 @@ impl RunFolder {
 
     /// Writes files in a subfolder, each atomically, and syncs them together: a slow disk takes as long for one as for all.
     pub fn write_all_in(&self, folder: &str, files: &[(String, Vec<u8>)]) -> Result<(), String> {
+        if files.is_empty() {
+            return Ok(());
+        }
         let folder = self.path.join(folder);
         let unfinished = folder.join(UNFINISHED);
         let write = |(name, bytes): &(String, Vec<u8>)| {

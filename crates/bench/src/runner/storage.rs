@@ -92,9 +92,6 @@ impl<'a> Storage<'a> {
         let of = states.into_iter().filter(|state| !state.histograms_stored);
         let (stored, logs): (Vec<_>, Vec<_>) =
             of.filter_map(|state| histogram_log(state).map(|log| (state, log))).unzip();
-        if logs.is_empty() {
-            return;
-        }
         match folder.write_all_in("histograms", &logs) {
             Ok(()) => stored.into_iter().for_each(|state| state.histograms_stored = true),
             Err(reason) => self.fail(reason),
