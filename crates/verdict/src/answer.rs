@@ -164,7 +164,11 @@ fn when(expected: &[&Judged<'_>]) -> String {
         return share;
     }
     let taken = expected.iter().filter_map(|one| taken(one.row)).max_by(|one, other| one.0.total_cmp(&other.0));
+    let throttled = expected.iter().filter_map(|one| one.row.conditions.throttled).fold(0.0, f64::max);
     match taken {
+        _ if throttled >= LOST => {
+            format!("{share}; a CPU quota stopped it for {} of the time", percent_whole(throttled))
+        }
         Some((share_taken, by)) => {
             format!("{share}; {by} took {} of CPU time", percent_whole(share_taken))
         }
@@ -268,6 +272,12 @@ mod tests {
         ] {
             assert_eq!(disturbed(120e9, shares), format!("as expected; {by}"));
         }
+        let throttled = said(Some(ExpectationVerdict::AsExpected), |row| {
+            row.conditions.throttled = Some(0.5);
+            let of = Undisturbed { value: 160e9, ci95: None, n: 9, of: String::new() };
+            row.metrics[0].summary.undisturbed = Some(of);
+        });
+        assert_eq!(throttled.1, "as expected; a CPU quota stopped it for 50 % of the time");
     }
 
     #[test]

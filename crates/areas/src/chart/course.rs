@@ -46,7 +46,7 @@ fn chart(document: &Document) -> Option<Chart> {
     let time = if end < SHORT { SECONDS } else { MINUTES };
     let low: Vec<(f64, f64)> = stretches.iter().filter_map(|stretch| Some((stretch.middle, stretch.clock?))).collect();
     let mut observation = of_interference(&taken, &time);
-    let mut series = vec![time.series(0, "CPU time taken by other processes and VMs", &taken)];
+    let mut series = vec![time.series(0, "CPU time taken", &taken)];
     if let Some((lowest, hertz)) = low.iter().map(|(_, share)| *share).reduce(f64::max).zip(highest) {
         let highest = clock(hertz);
         observation = format!("{observation} The clock was at most {} below {highest}.", percent_short(lowest));

@@ -58,6 +58,11 @@ pub fn size_exact(bytes: u64) -> String {
     format!("{} {}", &text[..digits], &text[digits..])
 }
 
+/// `0.5 CPUs`, `1 CPU`: a quota.
+pub fn cpu_quota(cpus: f64) -> String {
+    if cpus.to_bits() == 1.0_f64.to_bits() { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
+}
+
 /// `1 pair`, `2 pairs`.
 pub fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }

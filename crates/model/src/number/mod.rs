@@ -6,7 +6,7 @@ mod digits;
 mod percent;
 mod scale;
 
-pub use amount::{counted, duration, rough_duration, size, size_exact, size_rounded};
+pub use amount::{counted, cpu_quota, duration, rough_duration, size, size_exact, size_rounded};
 pub use digits::{digits, factor, giga, plain, power, three, trimmed, whole};
 pub use percent::{
     change, deviation, percent, percent_brief, percent_exact, percent_hundredths, percent_short, percent_tenths,

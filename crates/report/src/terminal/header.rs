@@ -3,7 +3,7 @@
 use model::document::{Document, Status};
 use model::experiment::Area;
 use model::machine::Machine;
-use model::number::{counted, duration, size};
+use model::number::{counted, cpu_quota, duration, size};
 
 use crate::layout::{flow, wrap};
 use crate::style::{Style, Tone};
@@ -47,7 +47,7 @@ pub(crate) fn machine_words(machine: &Machine) -> String {
     if cpu.threads.is_some_and(|threads| available > 0 && available < u64::from(threads)) {
         parts.push(format!("{available} of them usable"));
     }
-    parts.extend(cpu.quota_cpus.map(|quota| format!("limited to {quota} CPUs")));
+    parts.extend(cpu.quota_cpus.map(|cpus| format!("limited to {}", cpu_quota(cpus))));
     parts.extend(machine.memory.total_bytes.map(size));
     parts.extend(machine.virtualization.as_ref().map(|below| match &below.hypervisor {
         Some(name) => format!("{name} guest"),

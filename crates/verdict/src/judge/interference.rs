@@ -1,7 +1,7 @@
 //! Time and rate that interference took from the threads, each cause once.
 
 use model::document::Conditions;
-use model::number::percent_tenths as percent;
+use model::number::{cpu_quota, percent_tenths as percent};
 use model::plan::Planned;
 use model::warning::{Warning, WarningCode};
 
@@ -46,7 +46,7 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
     let other_load = conditions.other_load.unwrap_or(0.0);
     let elsewhere = if shared.is_some() { (other_load - explained).max(0.0) } else { other_load };
     let quota = Warning::when(WarningCode::CpuQuota, throttled, || {
-        let quota = conditions.quota_cpus.map_or_else(String::new, |cpus| format!(" of {cpus} CPUs"));
+        let quota = conditions.quota_cpus.map_or_else(String::new, |cpus| format!(" of {}", cpu_quota(cpus)));
         format!("A control group's quota{quota} stopped the threads for {} of the time.", percent(throttled))
     });
     let gone = Warning::when(WarningCode::TimeLost, unexplained, || {

@@ -80,7 +80,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("CPUs (threads)", "cpu.threads", cpu.threads);
     facts.add("SMT", "cpu.smt", cpu.smt.map(|smt| if smt { "on" } else { "off" }));
     facts.add("usable CPUs", "cpu.available_cpus", Some(cpu_list(&cpu.available_cpus)));
-    facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(|quota| format!("{quota} CPUs")));
+    facts.add("CPU quota", "cpu.quota_cpus", cpu.quota_cpus.map(model::number::cpu_quota));
     let isa: Vec<&str> = cpu.isa.iter().map(|isa| isa.title()).collect();
     facts.add("instruction sets", "cpu.isa", Some(isa.join(", ")));
     // `AMX: hidden by the hypervisor`.
