@@ -10,12 +10,14 @@ use crate::plan::{RULES, rules};
 
 /// The headline benchmarks of a run.
 pub fn headlines(document: &Document) -> Vec<HeadlineRow<'_>> {
-    headlines_of(&document.experiments)
+    // Who measures one area with options of their own knows what is left out.
+    let unplanned = document.run.suite.parse::<Area>().is_err();
+    headline_rows(&document.experiments, unplanned, RULES)
 }
 
 /// The headline benchmarks among these.
 pub fn headlines_of(rows: &[Row]) -> Vec<HeadlineRow<'_>> {
-    headline_rows(rows, RULES)
+    headline_rows(rows, true, RULES)
 }
 
 /// A line of the answer: one area, or several under one title.

@@ -42,8 +42,8 @@ pub struct HeadlineRow<'a> {
     pub metric: Option<&'a Metric>,
 }
 
-/// The lines of the areas of these benchmarks, in order.
-pub fn headline_rows<'a>(all: &'a [Row], table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
+/// The lines of the areas of these benchmarks, in order; those without a benchmark only with `unplanned`.
+pub fn headline_rows<'a>(all: &'a [Row], unplanned: bool, table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
     let mut last = "";
     let mut lines = Vec::new();
     for rules in table {
@@ -51,6 +51,9 @@ pub fn headline_rows<'a>(all: &'a [Row], table: &[AreaRules]) -> Vec<HeadlineRow
         let title = (rules.answer.no_answer)(&rows).map_or(rules.answer.title, |[title, _]| title);
         for headline in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
             let row = headline.row(&rows);
+            if row.is_none() && !unplanned {
+                continue;
+            }
             let group = if title == last { "" } else { title };
             let metric = row.and_then(|row| headline.metric(row));
             let (words, metric_name) = (headline.words(row), headline.metric);
@@ -77,17 +80,19 @@ fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
         [ExpectationVerdict::Below, ExpectationVerdict::AsExpected, ExpectationVerdict::Above].map(with);
     let (verdict, text, evidence) = if let Some([_, reason]) = (rules.answer.no_answer)(rows) {
         (None, reason.to_owned(), Vec::new())
+    } else if planned().next().is_none() && rows.iter().any(|row| row.status == Status::Ok) {
+        (None, "not judged: this run has no headline benchmark".to_owned(), Vec::new())
     } else if judged.is_empty() {
         (None, not_measured(rows), Vec::new())
     } else if !below.is_empty() {
         (Some(ExpectationVerdict::Below), is_below(&below), below)
     } else if !as_expected.is_empty() {
-        let text = format!("as expected{}", when(&as_expected));
+        let text = as_expected_words(&as_expected);
         (Some(ExpectationVerdict::AsExpected), text, as_expected)
     } else if !above.is_empty() {
         (Some(ExpectationVerdict::Above), format!("above what was expected: {}", compared(above[0])), above)
     } else if judged.iter().any(|one| !one.metric.expectations.is_empty()) {
-        (None, "too imprecise to say".to_owned(), judged.iter().collect())
+        (None, "confidence too low to judge".to_owned(), judged.iter().collect())
     } else {
         (None, rules.answer.unknown.to_owned(), judged.iter().collect())
     };
@@ -144,8 +149,8 @@ fn compared(one: &Judged<'_>) -> String {
     format!("{words} {} {}{}", scale.three(value), scale.unit(), expected.unwrap_or_default())
 }
 
-/// `: 97 % of its limit at 3.04 GHz; other VMs on the host took 12 % of CPU time`.
-fn when(expected: &[&Judged<'_>]) -> String {
+/// `as expected when undisturbed: 97 % of its limit at 3.04 GHz; other VMs on the host took 12 % of CPU time`.
+fn as_expected_words(expected: &[&Judged<'_>]) -> String {
     let of_limit = expected.iter().find_map(|one| {
         let sustained = one.metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained)?;
         let clock_metric = one.row.metric(MetricName::Clock)?;
@@ -161,19 +166,16 @@ fn when(expected: &[&Judged<'_>]) -> String {
     };
     let share = of_limit.or_else(of_history).unwrap_or_default();
     if lost < LOST {
-        return share;
+        return format!("as expected{share}");
     }
     let taken = expected.iter().filter_map(|one| taken(one.row)).max_by(|one, other| one.0.total_cmp(&other.0));
     let throttled = expected.iter().filter_map(|one| one.row.conditions.throttled).fold(0.0, f64::max);
-    match taken {
-        _ if throttled >= LOST => {
-            format!("{share}; a CPU quota stopped it for {} of the time", percent_whole(throttled))
-        }
-        Some((share_taken, by)) => {
-            format!("{share}; {by} took {} of CPU time", percent_whole(share_taken))
-        }
-        None => format!("{share}; interference took {} of its rate", percent_whole(lost)),
-    }
+    let cause = match taken {
+        _ if throttled >= LOST => format!("a CPU quota stopped it for {} of the time", percent_whole(throttled)),
+        Some((taken, by)) => format!("{by} took {} of CPU time", percent_whole(taken)),
+        None => format!("interference took {} of its rate", percent_whole(lost)),
+    };
+    format!("as expected when undisturbed{share}; {cause}")
 }
 
 /// The share of CPU time that was taken while a benchmark ran, and by what; `None` where the kernel counted too little to
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(below, (Some(ExpectationVerdict::Below), words.to_owned()));
         assert_eq!(said(Some(ExpectationVerdict::AsExpected), |_| {}).1, "as expected");
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
-        assert_eq!(said(None, |_| {}), (None, "too imprecise to say".to_owned()));
+        assert_eq!(said(None, |_| {}), (None, "confidence too low to judge".to_owned()));
         assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
     }
 
@@ -270,14 +272,14 @@ mod tests {
             ([0.1, 0.1], "other processes and VMs took 20 % of CPU time"),
             ([0.0, 0.01], "interference took 25 % of its rate"),
         ] {
-            assert_eq!(disturbed(120e9, shares), format!("as expected; {by}"));
+            assert_eq!(disturbed(120e9, shares), format!("as expected when undisturbed; {by}"));
         }
         let throttled = said(Some(ExpectationVerdict::AsExpected), |row| {
             row.conditions.throttled = Some(0.5);
             let of = Undisturbed { value: 160e9, ci95: None, n: 9, of: String::new() };
             row.metrics[0].summary.undisturbed = Some(of);
         });
-        assert_eq!(throttled.1, "as expected; a CPU quota stopped it for 50 % of the time");
+        assert_eq!(throttled.1, "as expected when undisturbed; a CPU quota stopped it for 50 % of the time");
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) fn headlines(lines: &[HeadlineRow<'_>], anchors: &Anchors<'_>) -> Vec
             unit => scale.unit(),
             spread => spread(&metric.summary, "±"),
             undisturbed => metric.summary.undisturbed.as_ref().map(|found| scale.three(found.value)),
-            expected => expected(metric, scale),
+            expected => expected(metric, scale).replace("  ", ", "),
             below => metric.verdict == Some(ExpectationVerdict::Below),
             confidence => line.row.and_then(|row| row.confidence).map(Confidence::name),
         }

@@ -38,7 +38,10 @@ pub(super) fn warnings(planned: &Planned, conditions: &Conditions, scale: &Scale
     let switches = conditions.involuntary_switches.unwrap_or(0);
     let shared = Warning::when(WarningCode::CpuShared, on_our_cpus, || {
         let share = percent(conditions.cpu_share.unwrap_or(1.0).min(1.0));
-        let worst = conditions.least_cpu_share.filter(|worst| planned.cpus.len() > 1 && 1.0 - worst >= WORST_THREAD);
+        // The mean over all samples can be below the median of the slowest threads.
+        let is_below =
+            |worst: &f64| 1.0 - worst >= WORST_THREAD && conditions.cpu_share.is_none_or(|mean| *worst < mean);
+        let worst = conditions.least_cpu_share.filter(|worst| planned.cpus.len() > 1 && is_below(worst));
         let worst = worst.map_or_else(String::new, |worst| format!(", the slowest thread for {}", percent(worst)));
         format!("The threads ran for {share} of the time{worst} ({switches} involuntary context switches).")
     });

@@ -49,7 +49,7 @@ fn a_signal_in_the_middle_ends_a_run_in_good_order() {
         signal(run.id(), name);
         let ran = run.end();
         assert_eq!(ran.status, Some(status), "{name}: {ran:?}");
-        assert!(ran.stdout.contains("clock, scalar"), "what was measured is shown: {ran:?}");
+        assert!(ran.stdout.contains("FMA, scalar"), "what was measured is shown: {ran:?}");
         assert_cut_off(&folder, PER_LAUNCH);
         assert_no_orphans();
         assert!(assay(&scratch, "runs").stdout.contains("interrupted"));
