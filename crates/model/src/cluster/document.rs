@@ -170,7 +170,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Whether it is over the paths of each node in the network between them.
+    /// Whether a node's value is the median over its network paths to and from the other nodes.
     pub fn is_of_paths(&self) -> bool {
         is_of_paths(&self.experiment)
     }

@@ -200,7 +200,7 @@ pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
     let source = metric.expectations.first().map(|range| match source_words(range).as_str() {
         _ if is_open(range) => "base".to_owned(),
         "limit" if metric.name == MetricName::Clock => "boost".to_owned(),
-        // Of this machine: the answer's line says so in full.
+        // `5 runs`: the answer above the table names the machine.
         source => source.trim_start_matches("last ").to_owned(),
     });
     [range(metric, scale)].into_iter().chain(source).collect::<Vec<_>>().join("  ")
