@@ -4,27 +4,30 @@
 //! the robust estimate (J. Chen & J. Revels, "Robust benchmarking in noisy environments", 2016; slices of fixed time:
 //! M. Sottile & R. Minnich, "Analysis of microbenchmarks for performance tuning of clusters", 2004). The extreme value itself
 //! would report the luckiest slice. So a sample's value is the median of its slices in which no thread lost time, and that
-//! of several samples is the quartile on the better side: it holds where interference without gaps (a slower clock, a busy
-//! SMT sibling) hits up to three samples of four, and differs from the median by 0.67 standard deviations on a quiet machine.
+//! of several samples is the median of those near the quartile on the better side. Interference without gaps (a slower
+//! clock, a busy SMT sibling) may hit up to three samples of four; on a quiet machine nearly all samples are near, and the
+//! value is their median (the idea of a reweighted estimate: P. Rousseeuw & A. Leroy, "Robust regression and outlier
+//! detection", 1987).
 
 use crate::observations::Observations;
-use crate::summary::Better;
+use crate::summary::{Better, summarise};
 
 /// The fewest slices without lost time that give a sample a value.
 pub(crate) const NEEDED_SLICES: usize = 8;
-/// The share of samples that are at least as good as the estimate.
+/// The share of samples that are at least as good as the quartile that the others must be near to.
 const BETTER_SHARE: f64 = 0.25;
-/// Confidence of the interval.
-const CONFIDENCE: f64 = 0.95;
-/// The fewest samples that have an interval.
-const NEEDED_SAMPLES: usize = 6;
+/// Samples worse than the quartile by at most this share of it are near: more than samples of a quiet machine differ.
+const NEAR_SHARE: f64 = 0.03;
+/// So are those worse by at most this many times the distance from the best sample to the quartile, on machines that vary more:
+/// of a normal distribution nineteen samples of twenty.
+const NEAR_DISTANCES: f64 = 3.0;
 
 /// A value without interference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Undisturbed {
     /// The estimate.
     pub value: f64,
-    /// Its 95 % interval from order statistics, at its better end at most the best sample; `None` below 6 samples.
+    /// Its 95 % interval from order statistics; `None` below 6 samples that are near the better quartile.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -41,14 +44,12 @@ pub fn undisturbed(samples: &[f64], better: Better) -> Option<Undisturbed> {
     if better == Better::Higher {
         best_first.reverse();
     }
-    let n = best_first.len();
-    let value = quantile(&best_first, BETTER_SHARE);
-    let interval = (n >= NEEDED_SAMPLES).then(|| {
-        let [near, far] = ranks(n);
-        let ends = [best_first[near], best_first[far]];
-        [ends[0].min(ends[1]), ends[0].max(ends[1])]
-    });
-    Some(Undisturbed { value, interval })
+    let quartile = quantile(&best_first, BETTER_SHARE);
+    let reach = (NEAR_SHARE * quartile.abs()).max(NEAR_DISTANCES * (best_first[0] - quartile).abs());
+    let worse_by = |value: &f64| if better == Better::Higher { quartile - value } else { value - quartile };
+    let near: Vec<f64> = best_first.into_iter().filter(|value| worse_by(value) <= reach).collect();
+    let summary = summarise(&near)?;
+    Some(Undisturbed { value: summary.median, interval: summary.interval.map(|interval| interval.bounds) })
 }
 
 /// The quantile of ordered values, interpolated.
@@ -59,26 +60,6 @@ fn quantile(ordered: &[f64], share: f64) -> f64 {
     let index = below as usize;
     let next = ordered[(index + 1).min(ordered.len() - 1)];
     ordered[index] + (at - below) * (next - ordered[index])
-}
-
-/// Indices of the ordered values between which the quartile lies: the number of values better than it is binomial.
-fn ranks(n: usize) -> [usize; 2] {
-    let tail = (1.0 - CONFIDENCE) / 2.0;
-    let mut probability = (1.0 - BETTER_SHARE).powi(i32::try_from(n).unwrap_or(i32::MAX));
-    let (mut sum, mut near, mut far) = (0.0, 0, n - 1);
-    for count in 0..n {
-        // `sum` is the probability of fewer than `count` better values.
-        if sum <= tail {
-            near = count.saturating_sub(1);
-        }
-        if sum >= 1.0 - tail {
-            far = count.saturating_sub(1).min(n - 1);
-            break;
-        }
-        sum += probability;
-        probability *= (n - count) as f64 / (count + 1) as f64 * BETTER_SHARE / (1.0 - BETTER_SHARE);
-    }
-    [near, far.max(near)]
 }
 
 #[cfg(test)]
@@ -93,10 +74,12 @@ mod tests {
     }
 
     #[test]
-    fn the_better_quartile_by_hand() {
-        let rates = [1.0, 2.0, 3.0, 4.0, 5.0];
-        assert_eq!(undisturbed(&rates, Better::Higher).unwrap(), Undisturbed { value: 4.0, interval: None });
-        assert_eq!(undisturbed(&rates, Better::Lower).unwrap().value, 2.0);
+    fn samples_near_the_better_quartile_by_hand() {
+        // The quartile is 100.25; 98 and 99 are within 3 % of it, 60 and 70 are not.
+        let rates = [60.0, 98.0, 99.0, 100.0, 101.0, 70.0, 100.5];
+        assert_eq!(undisturbed(&rates, Better::Higher).unwrap(), Undisturbed { value: 100.0, interval: None });
+        let times = rates.map(|rate| 200.0 - rate);
+        assert_eq!(undisturbed(&times, Better::Lower).unwrap().value, 100.0);
         assert_eq!(undisturbed(&[7.0], Better::Higher).unwrap().value, 7.0);
         assert_eq!(undisturbed(&[], Better::Higher), None);
     }
@@ -112,18 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_covers_the_quartile_of_the_distribution() {
+    fn on_a_quiet_machine_the_estimate_is_the_median_whatever_the_spread() {
         let mut random = Random::new(6);
-        // The upper quartile of a normal distribution.
-        let truth = 0.674_489_750_196_082;
-        for n in [13, 30, 100] {
-            let covers = (0..2000).filter(|_| {
-                let samples: Vec<f64> = (0..n).map(|_| random.normal()).collect();
-                let [low, high] = undisturbed(&samples, Better::Higher).unwrap().interval.unwrap();
-                low <= truth && truth <= high
+        for spread in [0.1, 1.0, 10.0] {
+            let errors = (0..1000).map(|_| {
+                let samples: Vec<f64> = (0..12).map(|_| 100.0 + spread * random.normal()).collect();
+                (undisturbed(&samples, Better::Higher).unwrap().value - 100.0) / spread
             });
-            let share = covers.count() as f64 / 2000.0;
-            assert!(share > 0.935, "{n}: {share}");
+            let bias = errors.sum::<f64>() / 1000.0;
+            assert!(bias.abs() < 0.2, "{spread}: {bias} standard deviations");
         }
     }
 }
