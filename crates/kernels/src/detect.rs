@@ -1,7 +1,7 @@
 //! The features of the CPU that executes a call.
 
 use crate::features::{Feature, Features};
-use crate::native;
+use crate::x86_64;
 
 impl Features {
     /// Whether all of `required` are in this set *and* on the CPU that executes this call: a set can only narrow what a
@@ -17,6 +17,6 @@ impl Features {
 
     /// The features of the CPU that executes this call, as the operating system enables them.
     pub fn detect() -> Self {
-        native::features::detect()
+        x86_64::features::detect()
     }
 }

@@ -17,7 +17,7 @@ use crate::dense::random::Uniform;
 use crate::dense::solve::lu::{LEAST_COLUMNS, Unfit, apart, own};
 use crate::dense::stages::{CrewStages, Jobs, Share};
 use crate::dense::tile::{BoundTile, Levels};
-use crate::native::tiles::settle;
+use crate::x86_64::tiles::settle;
 use crate::rng::mix;
 
 /// Products are `rows x depth` by `depth x columns`.
