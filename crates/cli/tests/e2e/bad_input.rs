@@ -1,6 +1,6 @@
 //! What is refused: one sentence, exit status 2, nothing measured, nothing left behind.
 
-use crate::common::{Scratch, assay, names, refusal, refused, suite};
+use crate::common::refused;
 
 #[test]
 fn unknown_names_are_answered_with_the_known_ones() {
@@ -41,46 +41,4 @@ fn numbers_that_make_no_sense_are_refused() {
     refused("run --repeat 0", &["0"]);
     refused("run --time-budget 5parsecs", &["5parsecs"]);
     refused("run --seed -1", &["-1"]);
-}
-
-#[test]
-fn a_broken_suite_file_is_located() {
-    let scratch = Scratch::new();
-    for (text, says) in [
-        ("name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\n", "line 4"),
-        ("name = \"x\"\nno such syntax\n", "line 2, column"),
-        ("name = \"x\"\n", "no benchmarks"),
-        ("", "line 1"),
-    ] {
-        let ran = assay(&scratch, &suite(&scratch, text));
-        let sentence = refusal(&ran);
-        assert!(sentence.contains(says) && sentence.contains("suite.toml"), "{text:?}: {sentence}");
-    }
-}
-
-#[test]
-fn a_corrupt_run_is_named() {
-    let scratch = Scratch::new();
-    let run = scratch.join("run.json");
-    for (bytes, says) in
-        [(&b"{\"schema\": \"assay.run/1\", "[..], "not a run"), (b"{\"schema\": \"assay.run/7\"}", "assay.run/7")]
-    {
-        std::fs::write(&run, bytes).unwrap();
-        let ran = assay(&scratch, &format!("report {}", run.display()));
-        let sentence = refusal(&ran);
-        assert!(sentence.contains(says) && sentence.contains("run.json"), "{sentence}");
-    }
-    assert_eq!(names(scratch.path()), ["run.json"]);
-}
-
-#[test]
-fn an_output_folder_that_is_taken_is_refused() {
-    let scratch = Scratch::new();
-    let taken = scratch.join("taken");
-    std::fs::create_dir(&taken).unwrap();
-    std::fs::write(taken.join("mine"), "precious").unwrap();
-    for path in [taken.clone(), taken.join("mine")] {
-        assert!(refusal(&assay(&scratch, &format!("run --out {}", path.display()))).contains("taken"));
-    }
-    assert_eq!(std::fs::read_to_string(taken.join("mine")).unwrap(), "precious");
 }

@@ -261,7 +261,8 @@ pub(crate) fn is_verified(row: &Value) -> bool {
     row["status"] == "ok" && row["verified"] == true
 }
 
-/// Checks a document against the committed schema and, independently of the program, by `tests/check_document.py`.
+/// Checks a document against the committed schema and, independently of the program, by `tests/check_document.py`; and that
+/// the work of a sample is that of its threads.
 pub(crate) fn check(document: &Value) {
     let schema = std::fs::read_to_string(root().join("schema/run-v2.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -269,6 +270,10 @@ pub(crate) fn check(document: &Value) {
     assert!(defects.is_empty(), "against the schema: {defects:#?}");
     let mut python = Command::new("python3");
     python.arg(root().join("tests/check_document.py")).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let samples = rows(document).iter().flat_map(|row| list(row, "metrics")).flat_map(|metric| list(metric, "samples"));
+    for sample in samples.filter(|sample| sample["work"].is_number() && !list(sample, "per_thread").is_empty()) {
+        same(list(sample, "per_thread").iter().map(|share| number(share, "work")).sum(), number(sample, "work"));
+    }
     let Ok(mut child) = python.spawn() else { return skip("check_document.py", "python3 is missing") };
     child.stdin.take().unwrap().write_all(document.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();

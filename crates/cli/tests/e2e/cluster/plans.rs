@@ -118,27 +118,6 @@ fn agents_that_are_killed_at_any_moment_lose_and_double_nothing() {
 }
 
 #[test]
-fn two_agents_of_a_node_and_one_of_another_version() {
-    let scratch = Scratch::new();
-    let folder = made(&scratch, &["n1"]);
-    let path = folder.join("plan.json");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut other: Value = serde_json::from_str(&text).unwrap();
-    other["program"]["version"] = "9.9.9".into();
-    fs::write(&path, other.to_string()).unwrap();
-    let ran = agent(&scratch, &folder, "n1");
-    let sentence = refusal(&ran);
-    assert!(sentence.contains("9.9.9") && sentence.contains(env!("CARGO_PKG_VERSION")), "{sentence}");
-    fs::write(&path, text).unwrap();
-    let arguments = format!("agent --plan {} --node n1", folder.display());
-    let both = [(); 2].map(|()| Running::assay(&scratch, &arguments));
-    for ran in both.map(Running::end) {
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-    }
-    assert_eq!(defects(&folder, &["n1"]), Vec::<String>::new());
-}
-
-#[test]
 fn plans_that_cannot_be_are_refused_in_a_sentence() {
     let scratch = Scratch::new();
     let folder = made(&scratch, &["n1"]);

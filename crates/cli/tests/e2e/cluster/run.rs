@@ -133,7 +133,6 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "sbatch",
         "set -e\nfor word; do case $word in --chdir=*) cd \"${word#--chdir=}\";; esac; done\n\
-         [ ! -e $STATE/refusal ] || { cat $STATE/refusal >&2; exit 1; }\n\
          [ $(\"$BIN/squeue\" | wc -l) -lt 2 ] || { echo 'sbatch: error: AssocMaxSubmitJobLimit' >&2; exit 1; }\n\
          id=$(($(ls $STATE | wc -l) + 100))\nsed \"s#exec srun#exec $BIN/srun#\" > $STATE/$id.sh\n\
          SLURM_JOB_ID=$id setsid sh $STATE/$id.sh >> log/$id.out 2>&1 < /dev/null &\n\
@@ -164,12 +163,6 @@ impl MadeUp {
         run(&self.scratch, folder, options, &format!("{}:{SYSTEM}", self.scratch.join("bin").display()))
     }
 
-    /// As long as this file exists, `sbatch` fails with its contents.
-    fn refuses(&self, said: &str) -> PathBuf {
-        let file = self.scratch.join("state/refusal");
-        fs::write(&file, said).unwrap();
-        file
-    }
 }
 
 #[test]
@@ -216,29 +209,6 @@ fn a_dry_run_prints_every_script_and_submits_nothing() {
     assert!(ran.stdout.contains("--nodelist=n1,n2\n") && ran.stdout.contains("--nodelist=n3\n"), "{ran:?}");
     assert!(ran.stdout.starts_with("sbatch --parsable") && ran.stdout.matches("#!/bin/sh").count() == 2, "{ran:?}");
     assert!(names(&folder.join("jobs")).is_empty());
-}
-
-#[test]
-fn a_slurm_that_is_down_or_refuses_jobs_leaves_the_tasks_for_another_time() {
-    let slurm = MadeUp::new("n1 n2");
-    let folder = plan(&slurm.scratch, "n1,n2");
-    let sinfo = slurm.scratch.join("bin/sinfo");
-    let works = fs::read_to_string(&sinfo).unwrap();
-    fs::write(&sinfo, "#!/bin/sh\necho 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1\n")
-        .unwrap();
-    let away = ran(slurm.run(&folder, "--no-confirm --patience 1s"));
-    assert_eq!(away.status, Some(1), "{away:?}");
-    assert!(away.stderr.contains("2 tasks are left") && away.stderr.contains("Unable to contact"), "{away:?}");
-    fs::write(&sinfo, works).unwrap();
-    let refusal = slurm.refuses("sbatch: error: Batch job submission failed: Invalid account specified\n");
-    let refused = ran(slurm.run(&folder, "--no-confirm"));
-    assert_eq!(refused.status, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("2 tasks are left: 10 submissions in a row were refused"), "{refused:?}");
-    assert!(refused.stderr.contains("Invalid account"), "{refused:?}");
-    fs::remove_file(refusal).unwrap();
-    let taken = ran(slurm.run(&folder, "--no-confirm"));
-    assert_eq!(taken.status, Some(0), "{taken:?}");
-    assert_done(&folder, &["n1", "n2"]);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{RUN, with_run};
 use crate::common::{
-    Scratch, assay, check, document, ids, is_verified, left_in, list, listed, measured, names, number, only_run,
-    printed, program, root, rows, same, samples, skip, stored_runs, succeed, suite, text, verified,
+    Scratch, check, document, ids, is_verified, left_in, list, listed, measured, names, number, only_run, printed,
+    program, root, rows, same, samples, skip, stored_runs, succeed, suite, text, verified,
 };
 use crate::system::process::wrapped;
 
@@ -35,30 +35,6 @@ fn the_list_has_an_id_and_its_cost_a_line_and_measures_nothing() {
     assert_eq!(unique.len(), lines.len());
     assert!(ran.stderr.contains(&format!("{} benchmarks, about", lines.len())), "{ran:?}");
     assert!(!scratch.join("store").exists());
-}
-
-#[test]
-fn every_embedded_suite_can_be_listed() {
-    for entry in std::fs::read_dir(root().join("suites")).unwrap() {
-        let path = entry.unwrap().path();
-        assert!(!listed(&format!("run {}", path.display())).is_empty(), "{path:?}");
-    }
-    for name in ["quick", "standard"] {
-        let file = root().join(format!("suites/{name}.toml"));
-        assert_eq!(listed(&format!("run {name}")), listed(&format!("run {}", file.display())));
-    }
-    assert_eq!(listed(""), listed("run"), "the default is the quick suite");
-}
-
-#[test]
-fn filters_cross_a_slash_only_with_two_asterisks() {
-    let all = listed("run quick");
-    let one_thread: Vec<&String> = all.iter().filter(|id| id.starts_with("cpu/") && id.ends_with("/t1")).collect();
-    assert_eq!(listed("run quick --filter cpu/**/t1").iter().collect::<Vec<_>>(), one_thread);
-    assert_eq!(listed("run quick --filter cpu/*/*/*/t1").iter().collect::<Vec<_>>(), one_thread);
-    assert_eq!(assay(&Scratch::new(), "run quick --list --filter cpu/*/t1").status, Some(2));
-    let cpu: Vec<&String> = all.iter().filter(|id| id.starts_with("cpu/")).collect();
-    assert_eq!(listed("run quick --area cpu").iter().collect::<Vec<_>>(), cpu);
 }
 
 #[test]
@@ -110,24 +86,6 @@ fn the_committed_schemas_are_the_programs_own() {
         let committed = std::fs::read_to_string(root().join("schema").join(file)).unwrap();
         let committed: Value = serde_json::from_str(&committed).unwrap();
         assert!(printed == committed, "schema/{file} is not what `assay {arguments}` prints");
-    }
-}
-
-#[test]
-fn nothing_is_lost_between_threads_work_and_value() {
-    for row in rows(&RUN).iter().chain(rows(&MEMORY_RUN)) {
-        let headline = &row["metrics"][0];
-        for sample in samples(row) {
-            let (value, work, seconds) = (number(sample, "value"), number(sample, "work"), number(sample, "seconds"));
-            match text(headline, "name") {
-                "throughput" => same(value, work / seconds),
-                "latency" => same(value, seconds / work),
-                other => panic!("a headline of '{other}'"),
-            }
-            let shares = list(sample, "per_thread");
-            assert_eq!(shares.len() as u64, row["params"]["threads"].as_u64().unwrap());
-            same(shares.iter().map(|share| number(share, "work")).sum(), work);
-        }
     }
 }
 

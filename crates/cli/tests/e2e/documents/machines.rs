@@ -1,10 +1,10 @@
-//! `assay info` of this machine, of its capture, of recorded machines, and of a folder with nothing.
+//! `assay info` of this machine, of its capture, and of a directory.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, refused, root, skip, succeed, text};
+use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, refused, skip, succeed, text};
 use crate::disk::support::is_memory;
 use crate::system::mounts::LoopDisk;
 
@@ -22,20 +22,6 @@ fn recorded(folder: &Path) -> Value {
 /// The kinds of all peaks.
 fn kinds(info: &Value) -> Vec<&str> {
     list(info, "peaks").iter().map(|peak| text(peak, "kind")).collect()
-}
-
-#[test]
-fn a_recorded_machine_is_what_its_data_sheet_says() {
-    let folder = root().join("crates/machine/tests/machines/intel-raptor-lake-core-i7-1370p");
-    let info = recorded(&folder);
-    let cpu = &info["machine"]["cpu"];
-    assert_eq!(text(cpu, "microarchitecture"), "Raptor Cove + Gracemont");
-    assert_eq!(["packages", "cores", "threads"].map(|key| cpu[key].as_u64()), [1, 14, 20].map(Some));
-    assert!(!kinds(&info).contains(&"sustained"), "a limit at the measured clock without a clock");
-    let empty = recorded(Scratch::new().path());
-    assert!(list(&empty, "peaks").is_empty() && empty["machine"]["cpu"]["cores"].is_null(), "{empty:#}");
-    let shown = self::info(&format!("--sysroot {}", folder.display())).stdout;
-    assert!(shown.contains("Raptor Cove + Gracemont"), "{shown}");
 }
 
 #[test]
