@@ -98,6 +98,7 @@ pub struct Owner {
     pub process: u32,
     /// Start in ticks since boot, from /proc.
     pub started: Option<u64>,
+    /// The boot's id; `None` where the kernel does not report it.
     pub boot: Option<String>,
 }
 

@@ -34,6 +34,7 @@ pub struct StorageProbe {
 #[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct EngineProbe {
     pub engine: DiskEngine,
+    /// Why it is not available; `None` where it is.
     pub why_not: Option<String>,
 }
 

@@ -28,6 +28,7 @@ pub struct Live {
     pub sides: [LiveSide; 2],
     /// Exact number of pairs; `None`: until every verdict is reached, at one of [`verdict::live::LOOKS`].
     pub pairs: Option<u32>,
+    /// Seconds for the whole comparison; `None`: no limit.
     pub time_budget: Option<f64>,
     pub seed: u64,
     /// Folder for temporary folders.

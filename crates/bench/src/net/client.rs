@@ -32,6 +32,7 @@ pub enum NoSession {
     /// The target is no server, or rejects this client.
     Named(String),
     Failed(String),
+    /// By the signal of this number.
     Interrupted(i32),
 }
 

@@ -31,6 +31,7 @@ pub struct Places {
 #[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Found {
     pub path: PathBuf,
+    /// Its version; `None` if it is unknown.
     pub version: Option<String>,
     /// The program that starts its processes, if it needs one.
     pub launcher: Option<PathBuf>,

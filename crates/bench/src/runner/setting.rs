@@ -117,6 +117,8 @@ pub type Watcher<'a> = dyn FnMut(Event<'_>) + 'a;
 #[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Finished {
     pub document: Document,
+    /// The signal that ended the run early.
     pub signal: Option<i32>,
+    /// Why the run could not be stored.
     pub not_stored: Option<String>,
 }

@@ -50,7 +50,9 @@ pub struct ServerOptions {
     pub key: Option<Key>,
     /// End after the first client.
     pub once: bool,
+    /// Maximum clients at the same time.
     pub concurrent: usize,
+    /// Longest session of a client.
     pub most_seconds: f64,
     /// Maximum UDP payload in bytes per second.
     pub udp_bytes_per_second: Option<f64>,

@@ -72,6 +72,7 @@ mod sealed {
 #[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Blas {
     pub library: &'static Library,
+    /// Its version; `None` if it does not report one.
     pub version: Option<String>,
     /// Its description of itself, build options included, if it reports one.
     pub config: Option<String>,

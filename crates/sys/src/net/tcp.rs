@@ -29,6 +29,7 @@ pub struct TcpState {
     pub retransmitted_bytes: Option<u64>,
     /// Smoothed round trip in seconds; `None` before the first.
     pub round_trip_seconds: Option<f64>,
+    /// Mean deviation of the round trip in seconds; `None` before the first.
     pub round_trip_variation_seconds: Option<f64>,
     /// The least recent round trip (`net.ipv4.tcp_min_rtt_wlen`), in seconds; `None` before the first.
     pub least_round_trip_seconds: Option<f64>,

@@ -102,6 +102,7 @@ pub struct ProcessUsage {
     pub system_seconds: f64,
     /// Bytes moved to or from devices.
     pub disk_bytes: u64,
+    /// Bytes written to devices.
     pub disk_written_bytes: u64,
 }
 

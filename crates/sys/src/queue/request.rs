@@ -59,6 +59,7 @@ pub struct Request {
     /// Its number among the requests in flight, below the depth.
     pub token: u32,
     pub write: bool,
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Offset in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
     pub buffer: usize,
