@@ -162,7 +162,6 @@ impl MadeUp {
     fn run(&self, folder: &Path, options: &str) -> Command {
         run(&self.scratch, folder, options, &format!("{}:{SYSTEM}", self.scratch.join("bin").display()))
     }
-
 }
 
 #[test]

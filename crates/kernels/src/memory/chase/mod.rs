@@ -11,8 +11,8 @@ use core::ops::Range;
 pub use crate::memory::chase::body::MOST_CHAINS;
 use crate::memory::chase::body::{Body, ChainPlaces, steps_per_round};
 use crate::memory::lines::CacheLine;
-use crate::x86_64;
 use crate::rng::Rng;
+use crate::x86_64;
 
 macro_rules! bodies {
     ($($chains:literal)+) => { [$(x86_64::chase::chase::<$chains>,)+] };
