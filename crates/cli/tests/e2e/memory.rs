@@ -1,6 +1,6 @@
-//! Memory: chosen nodes, chases under load, core-to-core handoffs, and what results say of their threads and pages.
+//! Memory: chosen nodes, core-to-core handoffs, and what results say of their threads and pages.
 
-use crate::common::{ids, list, metric, number, refused, rows, samples, skip, text, verified};
+use crate::common::{ids, number, refused, rows, samples, skip, text, verified};
 use crate::system::process::allowed_cpus;
 
 #[test]
@@ -30,20 +30,6 @@ fn rows_say_how_far_apart_their_threads_were_and_what_they_rest_on() {
         }
         assert_eq!(seen["c_library"].is_null(), op != "memcpy", "{row:#}");
         assert_eq!(seen["order_seconds"].is_null(), op != "increment", "{row:#}");
-    }
-}
-
-#[test]
-fn a_chase_under_load_has_a_latency_and_the_load_it_stood_under() {
-    if allowed_cpus().len() < 2 {
-        return skip("latency under load", "there is one CPU");
-    }
-    let document = verified("memory --filter memory/chase-load/2MiB/with-read-p0/t2 --threads 2 --repeat 2");
-    assert_eq!(rows(&document).len(), 1, "{:#?}", ids(&document));
-    for row in rows(&document) {
-        assert_eq!(text(&list(row, "metrics")[0], "name"), "latency");
-        assert!(number(&metric(row, "throughput")["summary"], "median") > 0.0, "{row:#}");
-        assert!(row["params"]["background"]["pause_ns"].is_u64(), "{row:#}");
     }
 }
 
