@@ -31,6 +31,21 @@ pub fn grids(document: &Document) -> Vec<Grid> {
     all.filter(|grid| !grid.lines.is_empty()).collect()
 }
 
+/// A column of a table over items of a kind, and its cell for an item.
+type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
+/// A table whose lines are those of these items; `line` makes one of an item and its cells.
+fn table<T, const N: usize>(
+    (name, area, title): (String, Option<Area>, String),
+    columns: [ColumnOf<'_, T>; N],
+    items: impl IntoIterator<Item = T>,
+    line: impl Fn(&T, Vec<Cell>) -> GridLine,
+) -> Grid {
+    let cells = |item: T| line(&item, columns.iter().map(|(_, cell)| cell(&item)).collect());
+    let lines = items.into_iter().map(cells).collect();
+    Grid { lines, ..Grid::new(name, area, title, columns.map(|(column, _)| column).into()) }
+}
+
 /// The table of this name.
 pub fn grid(document: &Document, name: &str) -> Option<Grid> {
     grids(document).into_iter().find(|grid| grid.name == name)

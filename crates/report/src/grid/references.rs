@@ -6,6 +6,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
+use super::{ColumnOf, table};
 use crate::reason::{NO_REASON, reason_words};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
@@ -13,52 +14,41 @@ use model::number::{Notation, UnitScale, quantity};
 
 /// A line for each metric and tool.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
-    let columns = vec![
-        Column::text("Benchmark"),
-        Column::text("Metric"),
-        Column::text("Tool"),
-        Column::text("Version"),
-        Column::number("Ours"),
-        Column::number("Theirs"),
-        Column::number("Ours/theirs").base(Unit::One),
-        Column::text("95 % interval"),
-        Column::text("Verdict"),
-        Column::number("Pairs"),
-        Column::text("Remark"),
+    let shown = |row: &Row, metric: &Metric, value: Option<f64>| {
+        Cell::number(value, |value| quantity(value, Notation::of(row.area, metric.unit)))
+    };
+    let theirs = |reference: &Reference| reference.median.filter(|_| reference.status == Status::Ok);
+    let interval = |reference: &Reference| {
+        reference.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"))
+    };
+    let columns: [ColumnOf<'_, (&Row, &Metric, &Reference)>; 11] = [
+        (Column::text("Benchmark"), &|(row, ..)| Cell::text(Label::sentence(row))),
+        (Column::text("Metric"), &|(_, metric, _)| Cell::text(metric.name.to_string())),
+        (Column::text("Tool"), &|(.., it)| Cell::text(it.tool.clone())),
+        (Column::text("Version"), &|(.., it)| Cell::text(it.version.clone().unwrap_or_default())),
+        (Column::number("Ours"), &|(row, metric, it)| shown(row, metric, theirs(it).map(|_| metric.summary.median))),
+        (Column::number("Theirs"), &|(row, metric, it)| shown(row, metric, theirs(it))),
+        (Column::number("Ours/theirs").base(Unit::One), &|(.., it)| {
+            Cell::number(it.ratio, |ratio| format!("{ratio:.3}"))
+        }),
+        (Column::text("95 % interval"), &|(.., it)| Cell::text(interval(it))),
+        (Column::text("Verdict"), &|(.., it)| Cell::text(it.verdict.map_or("", |_| verdict_words(it.verdict)))),
+        (Column::number("Pairs"), &|(.., it)| Cell::count(it.samples.len() as u64)),
+        (Column::text("Remark"), &|(.., it)| Cell::text(remark(it))),
     ];
+    let metrics = rows.iter().flat_map(|row| row.metrics.iter().map(move |metric| (*row, metric)));
+    let all = metrics.flat_map(|(row, metric)| metric.references.iter().map(move |reference| (row, metric, reference)));
     let title = format!("{}: compared with reference tools", area_title(area));
-    let mut grid = Grid::new(format!("{area}-references"), Some(area), title, columns);
-    for row in rows {
-        for metric in &row.metrics {
-            let line = |reference| GridLine::of(row, cells(row, metric, reference));
-            grid.lines.extend(metric.references.iter().map(line));
-        }
-    }
+    let name = (format!("{area}-references"), Some(area), title);
+    let grid = table(name, columns, all, |(row, ..), cells| GridLine::of(row, cells));
     grid.without_empty_columns(&["Ours", "Theirs", "Ours/theirs"])
 }
 
-fn cells(row: &Row, metric: &Metric, reference: &Reference) -> Vec<Cell> {
-    let notation = Notation::of(row.area, metric.unit);
-    let shown = |value: Option<f64>| Cell::number(value, |value| quantity(value, notation));
-    let theirs = reference.median.filter(|_| reference.status == Status::Ok);
-    let interval = reference.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{low:.3} to {high:.3}"));
-    let remark = match reference.status {
+fn remark(reference: &Reference) -> String {
+    match reference.status {
         Status::Ok => reference.explanation.clone().unwrap_or_default(),
         status => format!("{status}: {}", reason_words(reference.reason.as_deref().unwrap_or(NO_REASON))),
-    };
-    vec![
-        Cell::text(Label::sentence(row)),
-        Cell::text(metric.name.to_string()),
-        Cell::text(reference.tool.clone()),
-        Cell::text(reference.version.clone().unwrap_or_default()),
-        shown(Some(metric.summary.median).filter(|_| theirs.is_some())),
-        shown(theirs),
-        Cell::number(reference.ratio, |ratio| format!("{ratio:.3}")),
-        Cell::text(interval),
-        Cell::text(reference.verdict.map_or("", |_| verdict_words(reference.verdict))),
-        Cell::count(reference.samples.len() as u64),
-        Cell::text(remark),
-    ]
+    }
 }
 
 pub(crate) const fn verdict_words(verdict: Option<Verdict>) -> &'static str {

@@ -40,7 +40,8 @@ pub struct Surroundings {
 pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let lines = areas::headlines(document);
-    let evidence = [why_low_lines(&lines, style), next(document, around, style)].concat();
+    let why_low = why_low(&lines).map_or_else(Vec::new, |text| wrap(&style.clean(&text), "", style.width));
+    let evidence = [why_low, next(document, around, style)].concat();
     let parts =
         [head(document, style), answers(&areas::answer_lines(document), style), headlines(&lines, style), evidence];
     let text = separated(&parts);
@@ -231,10 +232,6 @@ pub(crate) fn missing(line: &HeadlineRow<'_>) -> String {
     }
 }
 
-fn why_low_lines(lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
-    why_low(lines).map(|text| wrap(&style.clean(&text), "", style.width)).unwrap_or_default()
-}
-
 /// Why the confidence in headline results is low, and what helps: the warning that most of them share.
 pub(crate) fn why_low(lines: &[HeadlineRow<'_>]) -> Option<String> {
     let measured = lines.iter().filter(|line| line.metric.is_some());
@@ -252,12 +249,9 @@ pub(crate) fn why_low(lines: &[HeadlineRow<'_>]) -> Option<String> {
         [(_, words)] => format!("1 of {all}: {words}"),
         _ => format!("{} of {all}", low.len()),
     };
-    Some(format!("Confidence is low in {which}. {} {}", first_sentence(&worst.text), worst.advice))
-}
-
-/// What was seen, without its effect.
-fn first_sentence(text: &str) -> &str {
-    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+    // What was seen, without its effect.
+    let seen = worst.text.split_inclusive(". ").next().unwrap_or_default().trim_end();
+    Some(format!("Confidence is low in {which}. {seen} {}", worst.advice))
 }
 
 fn next(document: &Document, around: &Surroundings, style: &Style) -> Vec<String> {
