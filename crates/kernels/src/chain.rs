@@ -4,7 +4,7 @@
 //! No known core shortens these instructions (latencies: `InstLatx64`, github.com/InstLatx64), unlike moves, increments,
 //! additions of constants, `LEA`, shifts (Golden Cove, Lion Cove and Skymont) and `xor` of a register with itself.
 
-use crate::x86_64;
+use crate::native;
 
 /// A body: returns the result of `iterations` iterations from `start` with `operand`.
 pub(crate) type Body = extern "C" fn(start: u64, operand: u64, iterations: u64) -> u64;
@@ -28,7 +28,7 @@ pub static ADD: Chain = Chain {
     instruction: "add",
     latency: 1,
     step: u64::wrapping_add,
-    body: x86_64::chain::add::<{ Chain::LENGTH }>,
+    body: native::chain::add::<{ Chain::LENGTH }>,
 };
 
 /// Three cycles per multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
@@ -38,7 +38,7 @@ pub static IMUL: Chain = Chain {
     instruction: "imul",
     latency: 3,
     step: u64::wrapping_mul,
-    body: x86_64::chain::imul::<{ Chain::LENGTH }>,
+    body: native::chain::imul::<{ Chain::LENGTH }>,
 };
 
 /// Both chains.

@@ -1,7 +1,7 @@
 //! The features of the CPU that executes a call.
 
 use crate::features::{Feature, Features};
-use crate::x86_64;
+use crate::native;
 
 impl Features {
     /// Whether all of `required` are in this set *and* on the CPU that executes this call: a set can only narrow what a
@@ -17,6 +17,6 @@ impl Features {
 
     /// The features of the CPU that executes this call, as the operating system enables them.
     pub fn detect() -> Self {
-        x86_64::features::detect()
+        native::features::detect()
     }
 }

@@ -1,7 +1,8 @@
 //! The timed loops, one per instruction set, each with the work that it declares and the check that it was done.
 //!
 //! No clock, allocation, system call or policy: the caller brings the memory, pins the thread and times the call. Every
-//! loop is chosen at run time from [`features::Features`], a plain value, so that a test may pretend to be any CPU.
+//! loop is chosen at run time from [`features::Features`], a plain value, so that a test may pretend to be any CPU. The
+//! folders of machine code have the same file names; `portable` is plain Rust, the fallback that is tested everywhere.
 #![no_std]
 
 mod arithmetic;
@@ -10,11 +11,15 @@ pub mod dense;
 mod detect;
 pub mod features;
 pub mod memory;
+pub mod portable;
 mod rng;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64;
 
 pub use arithmetic::{state, table};
 pub use memory::{blocks, chase, handoff, lines, pattern};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-compile_error!("Assay runs on x86-64 Linux only");
+use portable as native;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use x86_64 as native;

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use kernels::features::Features;
+use kernels::portable;
 use kernels::state::{ArithmeticState, Mismatch};
 use kernels::table::{Bound, KERNELS, Kernel};
 use model::isa::{CpuOp, Element, Isa};
@@ -18,7 +19,7 @@ use proptest::test_runner::RngSeed;
 
 /// Bound once: under a hypervisor every CPUID takes its time.
 static BOUND: LazyLock<Vec<Bound>> = LazyLock::new(|| {
-    let rows = KERNELS.iter();
+    let rows = KERNELS.iter().chain(portable::KERNELS);
     let may_run = |kernel: &&Kernel| kernel.isa != Isa::Amx || tiles::permitted();
     let here = Features::detect();
     // With NOPs and without, where this CPU has both.
@@ -135,7 +136,7 @@ fn float_operands(kernel: &Kernel) -> std::ops::Range<usize> {
 
 #[test]
 fn float_operands_are_between_one_and_two_with_many_bits_and_differ_by_lane() {
-    for kernel in KERNELS {
+    for kernel in KERNELS.iter().chain(portable::KERNELS) {
         let state = kernel.state(15);
         for operand in float_operands(kernel) {
             let Some(values) = values(&state, operand) else { break };

@@ -1,4 +1,5 @@
 //! The machine code of every loop, disassembled, against the work that its row declares.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/function.rs"]
 mod function;

@@ -1,4 +1,5 @@
 //! Detection of features: of this machine against the standard library's, of other machines from their registers.
+#![cfg(target_arch = "x86_64")]
 
 use kernels::features::{CpuFacts, Feature, Features, Missing, Withholder};
 use kernels::table;

@@ -1,4 +1,5 @@
 //! The machine code of every kernel, interpreted: also of kernels that no machine at hand can run.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 #[path = "support/function.rs"]
 mod function;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use kernels::memory::MEMORY_KERNELS;
-use kernels::table::KERNELS;
+use kernels::portable;
+use kernels::table::{KERNELS, Kernel};
 
 fn legal(name: &str) -> bool {
     name.split('/').all(|part| {
@@ -11,11 +12,15 @@ fn legal(name: &str) -> bool {
     })
 }
 
+fn arithmetic() -> impl Iterator<Item = &'static Kernel> {
+    KERNELS.iter().chain(portable::KERNELS)
+}
+
 #[test]
 fn names_are_unique_and_fit_an_id() {
     let mut seen = HashSet::new();
-    let memory = MEMORY_KERNELS.iter().map(|kernel| kernel.name);
-    for name in KERNELS.iter().map(|kernel| kernel.name).chain(memory) {
+    let memory = MEMORY_KERNELS.iter().chain(portable::MEMORY_KERNELS).map(|kernel| kernel.name);
+    for name in arithmetic().map(|kernel| kernel.name).chain(memory) {
         assert!(legal(name), "{name}");
         assert!(seen.insert(name), "{name} occurs twice");
     }
@@ -23,7 +28,7 @@ fn names_are_unique_and_fit_an_id() {
 
 #[test]
 fn a_name_has_operation_element_and_instruction_set() {
-    for kernel in KERNELS {
+    for kernel in arithmetic() {
         let stem = format!("{}/{}/{}", kernel.op, kernel.element, kernel.isa);
         assert!(kernel.name == stem || kernel.name.starts_with(&format!("{stem}/")), "{}", kernel.name);
     }
@@ -60,13 +65,13 @@ fn wider_rows_come_first() {
 
 #[test]
 fn every_row_declares_its_work_and_its_method() {
-    for kernel in KERNELS {
+    for kernel in arithmetic() {
         assert!(kernel.operations() > 0 && kernel.lap() >= 1900, "{}", kernel.name);
         let (stem, revision) = kernel.method.split_once('/').unwrap();
         assert!(stem.starts_with("cpu-") && revision.parse::<u32>().unwrap() > 0, "{}", kernel.method);
         assert!(!kernel.accumulator_type.is_empty(), "{}", kernel.name);
     }
-    for kernel in MEMORY_KERNELS {
+    for kernel in MEMORY_KERNELS.iter().chain(portable::MEMORY_KERNELS) {
         assert!(!kernel.loads.is_empty() || kernel.store.is_some(), "{}", kernel.name);
     }
 }

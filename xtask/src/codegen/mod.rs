@@ -41,6 +41,9 @@ pub(crate) fn step(shell: &Shell) -> Tally {
 
 /// Prints the table of one program; each kernel counts, and each variant with NOPs.
 fn program(path: &Path) -> Tally {
+    if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
+        return Tally::skip("the program's machine code: only x86-64 Linux has kernels in assembly");
+    }
     let bytes = std::fs::read(path).map_err(|error| error.to_string());
     let program = match bytes.as_ref().map_err(String::clone).and_then(|bytes| Program::read(bytes)) {
         Ok(program) => program,
@@ -85,7 +88,9 @@ mod tests {
     fn every_kernel_in_this_very_program_is_what_it_declares() {
         let tally = program(&std::env::current_exe().unwrap());
         let spaced = KERNELS.iter().filter(|kernel| kernel.spaced_code().is_some()).count();
-        assert_eq!((tally.passed, tally.failed), ((KERNELS.len() + spaced) as u64, 0), "{:?}", tally.failures);
+        let is_looked_at = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+        let functions = if is_looked_at { (KERNELS.len() + spaced) as u64 } else { 0 };
+        assert_eq!((tally.passed, tally.failed), (functions, 0), "{:?}", tally.failures);
     }
 
     #[test]

@@ -7,11 +7,11 @@ pub use crate::arithmetic::kernel::Kernel;
 use crate::arithmetic::kernel::{Body, Spaced};
 use crate::arithmetic::state::ArithmeticState;
 use crate::features::Features;
-use crate::x86_64;
+use crate::native;
 
 /// Every arithmetic kernel of this architecture. For one operation and element the widest comes first, and for one
 /// instruction set the better body, so the first row that binds is the one to use.
-pub static KERNELS: &[Kernel] = x86_64::KERNELS;
+pub static KERNELS: &[Kernel] = native::KERNELS;
 
 impl Kernel {
     /// The kernel ready to run, if `features` and this CPU have all that it requires.

@@ -5,7 +5,7 @@ use core::ops::Range;
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, FETCHED, LINE, Levels, Scratch};
-use crate::x86_64::tiles::fetch;
+use crate::native::tiles::fetch;
 
 /// A left factor in stripes of the tile's rows.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use core::ops::Range;
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, LINE, Scratch};
-use crate::x86_64::tiles::{copy_past_caches, fetch};
+use crate::native::tiles::{copy_past_caches, fetch};
 
 /// Stripes that are packed at once: their columns are long enough for the hardware prefetcher, their targets few enough.
 pub(super) const STRIPES: usize = 8;
@@ -80,7 +80,7 @@ impl<T: Number> Grid<T> {
     }
 
     /// Packs a whole strip like `pack_strip`, but past the caches, for a factor that they cannot hold until it is used: a
-    /// third less memory traffic, and the caches keep their contents. Call [`settle`](crate::x86_64::tiles::settle) before
+    /// third less memory traffic, and the caches keep their contents. Call [`settle`](crate::native::tiles::settle) before
     /// other threads read it. Safety: as for `pack_strip`.
     pub(super) unsafe fn pack_strip_past_caches(self, rows: Range<usize>, columns: Range<usize>, target: *mut T) {
         let (width, line) = (columns.len(), LINE / size_of::<T>());
@@ -155,7 +155,7 @@ mod tests {
                 grid.pack_strip(3..3 + rows, 0..width, plain, width);
                 grid.pack_strip_past_caches(3..3 + rows, 0..width, past_caches);
             }
-            crate::x86_64::tiles::settle();
+            crate::native::tiles::settle();
             assert!(packed[0] == packed[1], "{rows} rows of {width}, {shift} elements from the start");
             assert!(packed[0][shift + rows * width..].iter().all(|rest| *rest == T::ZERO), "nothing behind the strip");
         }

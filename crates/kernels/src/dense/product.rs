@@ -17,8 +17,8 @@ use crate::dense::random::Uniform;
 use crate::dense::solve::lu::{LEAST_COLUMNS, Unfit, apart, own};
 use crate::dense::stages::{CrewStages, Jobs, Share};
 use crate::dense::tile::{BoundTile, Levels};
+use crate::native::tiles::settle;
 use crate::rng::mix;
-use crate::x86_64::tiles::settle;
 
 /// Products are `rows x depth` by `depth x columns`.
 #[derive(Clone, Copy, Debug)]

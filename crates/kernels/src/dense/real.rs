@@ -5,7 +5,7 @@ use model::isa::Isa;
 use crate::dense::number::Number;
 use crate::dense::tile::{BoundTile, Tile};
 use crate::features::Features;
-use crate::x86_64;
+use crate::native;
 
 /// A [`Number`] that has register tiles.
 pub trait Real: Number {
@@ -18,7 +18,7 @@ pub trait Real: Number {
 
 impl Real for f64 {
     fn tiles() -> &'static [Tile<Self>] {
-        x86_64::tiles::FP64
+        native::tiles::FP64
     }
 
     fn paired_tiles() -> &'static [Tile<Self>] {
@@ -28,11 +28,11 @@ impl Real for f64 {
 
 impl Real for f32 {
     fn tiles() -> &'static [Tile<Self>] {
-        x86_64::tiles::FP32
+        native::tiles::FP32
     }
 
     fn paired_tiles() -> &'static [Tile<Self>] {
-        x86_64::tiles::FP32_BY_BF16
+        native::tiles::FP32_BY_BF16
     }
 }
 

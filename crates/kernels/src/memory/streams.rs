@@ -10,10 +10,10 @@ use crate::features::Features;
 use crate::memory::kernel::{Job, MemoryKernel, SCALAR, UPDATE_STEP};
 use crate::memory::lines::{Block, CacheLine};
 use crate::memory::pattern::Pattern;
-use crate::x86_64;
+use crate::native;
 
 /// Every memory stream of this architecture; for one operation the widest comes first.
-pub static MEMORY_KERNELS: &[MemoryKernel] = x86_64::MEMORY_KERNELS;
+pub static MEMORY_KERNELS: &[MemoryKernel] = native::MEMORY_KERNELS;
 
 impl MemoryKernel {
     /// The loop ready to run, if `features` and this CPU have all that it requires.

@@ -229,6 +229,6 @@ fn a_problem_that_does_not_fit_is_refused() {
 fn the_widest_tile_is_one_that_this_machine_can_run() {
     let found = kernels::dense::widest::<f64>(&Features::detect()).unwrap();
     assert_eq!(found.tile().name, every_tile::<f64>()[0].tile().name);
-    let scalar = kernels::dense::widest::<f32>(&Features::NONE).unwrap();
-    assert!(scalar.tile().requires.is_empty());
+    let portable = kernels::dense::widest::<f32>(&Features::NONE).unwrap();
+    assert!(portable.tile().requires.is_empty());
 }

@@ -1,6 +1,7 @@
 //! The operating system's permission to use tiles, requested by tests: `kernels` makes no system call.
 
 /// Whether this process may use tiles, after asking; without it the first instruction on tiles is fatal.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) fn permitted() -> bool {
     /// `arch_prctl`, `ARCH_REQ_XCOMP_PERM` and the number of the tile data's state component: Linux,
     /// Documentation/arch/x86/xstate.rst.
@@ -21,4 +22,9 @@ pub(crate) fn permitted() -> bool {
         );
     }
     result == 0
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) fn permitted() -> bool {
+    false
 }

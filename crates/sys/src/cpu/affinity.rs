@@ -17,6 +17,7 @@ pub fn allowed_cpus() -> io::Result<Vec<u32>> {
 }
 
 /// One more than the highest CPU number in the kernel's masks; 0 if it is unknown.
+#[cfg(target_arch = "x86_64")]
 pub(super) fn cpu_limit() -> u32 {
     kernel_mask().map_or(0, |mask| u32::try_from(mask.len() * WORD_BITS).unwrap_or(u32::MAX))
 }

@@ -1,5 +1,6 @@
-//! The raw CPUID leaves of every CPU, and the extended state that the operating system enables.
+//! The raw CPUID leaves of every CPU, and the extended state that the operating system enables; none on other architectures.
 
+#[cfg(target_arch = "x86_64")]
 use super::affinity;
 
 /// The result of one subleaf.
@@ -25,6 +26,7 @@ pub struct CpuLeaves {
 /// The leaves of every CPU to which this process can be moved, ascending by number.
 ///
 /// A thread runs on each CPU: the caller's affinity stays. Empty if threads cannot be pinned.
+#[cfg(target_arch = "x86_64")]
 pub fn every_cpu() -> Vec<CpuLeaves> {
     let run_on_each = || {
         let moves = |cpu: &u32| affinity::pin_to(*cpu).is_ok() && affinity::is_pinned_to(*cpu);
@@ -35,7 +37,14 @@ pub fn every_cpu() -> Vec<CpuLeaves> {
     helper.and_then(|helper| helper.join().ok()).unwrap_or_default()
 }
 
+/// Empty: there are no leaves here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn every_cpu() -> Vec<CpuLeaves> {
+    Vec::new()
+}
+
 /// XCR0, the register of extended state that the operating system enables; `None` for a CPU without it.
+#[cfg(target_arch = "x86_64")]
 pub fn xcr0() -> Option<u64> {
     const OSXSAVE: u32 = 1 << 27;
     let enabled = read(1, 0)[2] & OSXSAVE != 0;
@@ -49,11 +58,19 @@ pub fn xcr0() -> Option<u64> {
     })
 }
 
+/// `None`: there is no XCR0 here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn xcr0() -> Option<u64> {
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
 fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
     let result = std::arch::x86_64::__cpuid_count(leaf, subleaf);
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 
+#[cfg(target_arch = "x86_64")]
 fn all_leaves() -> Vec<Subleaf> {
     // A longer range is a hypervisor's invention.
     const LONGEST: u32 = 0x200;
@@ -76,6 +93,7 @@ fn all_leaves() -> Vec<Subleaf> {
 }
 
 /// The subleaves of one leaf, as far as the leaf declares them.
+#[cfg(target_arch = "x86_64")]
 fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
     const MOST: u32 = 64;
     let first = read(leaf, 0);
@@ -100,6 +118,7 @@ fn subleaves(leaf: u32, leaves: &mut Vec<Subleaf>) {
 }
 
 #[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

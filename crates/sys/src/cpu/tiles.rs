@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Refused {
+    #[error("AMX tiles are not permitted: only x86-64 under Linux has them")]
+    Architecture,
     #[error(
         "AMX tiles are not permitted: the operating system does not know the request (Linux before 5.16, or a filter of \
          system calls); use a newer kernel, or allow arch_prctl in the container's seccomp profile"
@@ -24,6 +26,7 @@ pub enum Refused {
 }
 
 /// Requests permission for this process and all its threads to use tiles; a repeated request does no harm.
+#[cfg(target_arch = "x86_64")]
 pub fn permit() -> Result<(), Refused> {
     /// `ARCH_REQ_XCOMP_PERM` of Linux's `asm/prctl.h`.
     const REQUEST_PERMISSION: libc::c_ulong = 0x1023;
@@ -37,7 +40,14 @@ pub fn permit() -> Result<(), Refused> {
     Err(refused(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
 }
 
+/// Always fails: there are no tiles here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn permit() -> Result<(), Refused> {
+    Err(Refused::Architecture)
+}
+
 /// The meaning of an error of the request (`fpu_xstate_prctl` in Linux's `arch/x86/kernel/fpu/xstate.c`).
+#[cfg(target_arch = "x86_64")]
 fn refused(error: i32) -> Refused {
     match error {
         libc::EINVAL | libc::ENOSYS | libc::EPERM => Refused::Kernel,
@@ -48,6 +58,7 @@ fn refused(error: i32) -> Refused {
 }
 
 #[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

@@ -55,7 +55,7 @@ mod tests {
     }
 
     /// The file that contains the function at this address.
-    #[cfg(target_env = "gnu")]
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     fn origin(address: usize) -> String {
         // SAFETY: all of it may be zero: pointers.
         let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     /// The targets of calls through a table of addresses in the first bytes of a function.
-    #[cfg(target_env = "gnu")]
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     fn calls(function: usize) -> Vec<usize> {
         use std::os::unix::fs::FileExt;
         let memory = std::fs::File::open("/proc/self/mem").unwrap();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_env = "gnu")]
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     fn it_calls_the_function_of_the_c_library() {
         let memcpy = libc::memcpy as *const () as usize;
         assert!(origin(memcpy).contains("libc.so"), "memcpy comes from {}", origin(memcpy));

@@ -7,7 +7,7 @@ use crate::dense::grid::Grid;
 use crate::dense::number::Number;
 use crate::dense::pack;
 use crate::dense::tile::{BoundTile, Levels};
-use crate::x86_64::tiles::fetch;
+use crate::native::tiles::fetch;
 
 /// Columns by which interchanged rows are prefetched; they are scattered, so that the hardware prefetcher fails.
 const AHEAD: usize = 2;

@@ -13,10 +13,10 @@ use crate::features::Features;
 pub use crate::memory::blocks::content::{Content, WORD_BYTES, WrongWord, words, words_mut};
 pub use crate::memory::blocks::kernel::{BlockKernel, Blocks, Permuted, Sequence};
 use crate::memory::blocks::kernel::{Body, State};
-use crate::x86_64;
+use crate::native;
 
 /// Every loop of this architecture; for one operation and order first the one for single words, then the widest.
-pub static BLOCK_KERNELS: &[BlockKernel] = x86_64::BLOCK_KERNELS;
+pub static BLOCK_KERNELS: &[BlockKernel] = native::BLOCK_KERNELS;
 
 impl BlockKernel {
     /// Whether blocks are read.
@@ -86,7 +86,7 @@ pub fn find(
 
 /// The code that only generates the order of one side, or of two.
 fn order(sides: usize) -> Body {
-    if sides == 2 { x86_64::blocks::order_of_two } else { x86_64::blocks::order_of_one }
+    if sides == 2 { native::blocks::order_of_two } else { native::blocks::order_of_one }
 }
 
 /// The address of the code that only generates the order of one side, or of two, for disassembly.

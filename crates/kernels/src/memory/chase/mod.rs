@@ -11,11 +11,11 @@ use core::ops::Range;
 pub use crate::memory::chase::body::MOST_CHAINS;
 use crate::memory::chase::body::{Body, ChainPlaces, steps_per_round};
 use crate::memory::lines::CacheLine;
+use crate::native;
 use crate::rng::Rng;
-use crate::x86_64;
 
 macro_rules! bodies {
-    ($($chains:literal)+) => { [$(x86_64::chase::chase::<$chains>,)+] };
+    ($($chains:literal)+) => { [$(native::chase::chase::<$chains>,)+] };
 }
 
 static BODIES: [Body; MOST_CHAINS] =
@@ -200,7 +200,7 @@ fn link(nodes: &mut [CacheLine], order: &[u32], ranks: Range<usize>) {
     let base = nodes.as_ptr().expose_provenance() as u64;
     for rank in ranks.clone() {
         if let Some(node) = order.get(rank + FETCH_AHEAD) {
-            x86_64::chase::fetch(&raw const nodes[*node as usize]);
+            native::chase::fetch(&raw const nodes[*node as usize]);
         }
         let next = if rank + 1 < ranks.end { rank + 1 } else { ranks.start };
         let node = &mut nodes[order[rank] as usize].0;

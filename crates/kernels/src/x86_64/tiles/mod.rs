@@ -11,15 +11,13 @@
 //! fetch the other two. So those tiles have two loops. VDPBF16PS has the shape of a multiply-add, so the same loop over half
 //! as many steps is the tile of bf16.
 
-mod plain;
-
 use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
 
 use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
-use plain::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
 
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];

@@ -6,12 +6,12 @@ use core::arch::asm;
 
 use std::vec::Vec;
 
-use super::plain::bfloat;
 use super::*;
 use crate::dense::find;
 use crate::dense::random::Uniform;
 use crate::dense::tile::{BoundTile, Levels};
 use crate::features::Features;
+use crate::portable::tiles::bfloat;
 
 #[path = "../../../tests/support/brain.rs"]
 mod brain;

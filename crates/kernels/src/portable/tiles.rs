@@ -1,5 +1,4 @@
-//! The tiles of dense linear algebra that need no instruction set, and the loop over columns that every instruction set
-//! shares: plain Rust.
+//! The portable tiles of dense linear algebra, and the loop over columns that every instruction set shares.
 
 use model::isa::Isa;
 
@@ -13,19 +12,47 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
-pub(super) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
+pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
 
-pub(super) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
+pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
 
 const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
     Tile::row("scalar/4x4", (Isa::Scalar, &[]), [ROWS, COLUMNS], body, eliminate)
 }
 
+/// The tiles of fp64 that need no instruction set.
+pub static FP64: &[Tile<f64>] = &[FP64_SCALAR];
+
+/// The tiles of fp32 that need no instruction set.
+pub static FP32: &[Tile<f32>] = &[FP32_SCALAR];
+
+/// Products in bf16 need an instruction set.
+pub static FP32_BY_BF16: &[Tile<f32>] = &[];
+
+/// Does nothing: Rust has no prefetch.
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const fn fetch<T>(_place: *const T) {}
+
+/// Copies elements; Rust has no stores past the caches. Safety: as for [`core::ptr::copy_nonoverlapping`].
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { core::ptr::copy_nonoverlapping(from, to, count) };
+}
+
+/// Does nothing: nothing was copied past the caches.
+#[inline]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) const fn settle() {}
+
 /// Rounds to pairs of bf16, see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
 /// instruction set, whose vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-pub(super) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "no tile here has pairs"))]
+pub(crate) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
     match second {
         Some(second) => {
             for ((pair, first), second) in pairs.iter_mut().zip(first).zip(second) {
@@ -43,7 +70,7 @@ pub(super) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f3
 /// The bits of the nearest bf16, ties to even, as VCVTNE2PS2BF16 has it: subnormal numbers become zero, NaN stays NaN.
 #[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub(super) fn bfloat(value: f32) -> u32 {
+pub(crate) fn bfloat(value: f32) -> u32 {
     let bits = value.to_bits();
     let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1))) >> 16;
     if value.is_nan() {
@@ -89,7 +116,7 @@ unsafe extern "C" fn tile<T: Number>(
 /// See [`ColumnsBody`]. Inlined into the function of each instruction set, whose vectors the compiler then uses.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-pub(super) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
+pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         match job.count {
