@@ -1,5 +1,6 @@
 //! What a machine is: facts in base units, each with its source. An absent fact is `None`, never 0 or a guess.
 
+mod cloud;
 mod cpu;
 mod disk;
 mod memory;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cloud::{Cloud, Provider};
 pub use cpu::{Cache, CoreKind, CoreType, Cpu, LogicalCpu, OpsPerCycle, Withheld, WithheldBy};
 pub use disk::{Disk, DiskLink, DiskQueue, DriveSheet, SharedLink, Storage, StorageDevice};
 pub use memory::{Dimm, HugePages, HugePool, Memory, NodeRating, NumaNode};
@@ -39,6 +41,8 @@ pub struct Machine {
     pub nics: Vec<Nic>,
     /// What this machine runs on top of; `None` on bare metal, or where unknown (then see `unknown`).
     pub virtualization: Option<Virtualization>,
+    /// The cloud and its machine type; `None` where neither firmware nor the user states one.
+    pub cloud: Option<Cloud>,
     /// Where each fact came from: dotted path of the fact (`cpu.quota_cpus`) to its source.
     pub sources: BTreeMap<String, String>,
     /// What could not be found, why, and what follows from that.
