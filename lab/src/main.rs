@@ -6,6 +6,7 @@
     reason = "this is a program for developers: it reads argv, prints, and times its steps"
 )]
 
+mod expectations;
 mod held;
 mod peers;
 mod record;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("cluster", rest)) => slurm::run(&shell, rest),
+        Some(("expectations", rest)) => expectations::run(&shell, rest),
         Some(("peers", rest)) => peers::run(&shell, rest),
         Some(("simulate", rest)) => simulate::run(&shell, rest),
         Some(("trust", rest)) => trust::run(&shell, rest),
@@ -35,9 +37,10 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
+    (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
 ];
