@@ -12,6 +12,7 @@ use crate::net::interfaces;
 use crate::sysroot::{self, Sysroot};
 use crate::system;
 use crate::system::cgroup::Limits;
+use crate::system::cloud;
 
 /// Discovers all facts of a machine.
 pub fn discover(root: &Sysroot) -> Machine {
@@ -38,6 +39,7 @@ pub fn discover(root: &Sysroot) -> Machine {
         disks: storage::disks(root, under_hypervisor),
         nics: interfaces::interfaces(root, under_hypervisor),
         virtualization,
+        cloud: cloud::discover(root, &mut ledger),
         cpu,
         caches,
         ..Machine::default()

@@ -50,3 +50,4 @@ pub use surroundings::settings::settings;
 pub use surroundings::{Watched, surroundings};
 pub use sysroot::Sysroot;
 pub use system::cgroup::throttled_seconds;
+pub use system::cloud::declare_type;

@@ -11,7 +11,7 @@ use crate::disk::storage::storage;
 use crate::disk::throttle::io_limits;
 use crate::memory::{modules, smbios};
 use crate::sysroot::Sysroot;
-use crate::system::mounts;
+use crate::system::{cloud, mounts};
 
 /// Discovers this host and saves what it read under `folder`, absent or empty: stale files would count.
 pub fn capture(folder: &Path) -> io::Result<Machine> {
@@ -39,11 +39,14 @@ fn read_all(root: &Sysroot) {
     }
 }
 
-/// Blanks serial numbers in firmware tables and drive data, which discovery does not use.
+/// Blanks serial numbers and identities, which discovery does not use.
 fn without_serials(relative: &str, bytes: &[u8]) -> Vec<u8> {
     match relative {
         smbios::FILE => smbios::without_serials(bytes),
         modules::UDEV_DMI => modules::without_serials(&String::from_utf8_lossy(bytes)).into_bytes(),
-        _ => identity::without_serials(relative, bytes).unwrap_or_else(|| bytes.to_vec()),
+        _ => {
+            let known = identity::without_serials(relative, bytes).or_else(|| cloud::without_identity(relative, bytes));
+            known.unwrap_or_else(|| bytes.to_vec())
+        }
     }
 }

@@ -29,7 +29,7 @@ fn text() -> impl Strategy<Value = String> {
         read_bytes:¦22 21 0:1 / /sys/fs/cgroup rw - ¦4:cpu,memory:/a¦Cpus_allowed_list:¦physical id¦sse2 avx2 fma¦\
         E:MEMORY_DEVICE_0_SIZE=¦\nE:MEMORY_DEVICE_1_SIZE=17179869184\nE:MEMORY_DEVICE_1_CONFIGURED_SPEED_MTS=¦\
         \nE:MEMORY_DEVICE_1_LOCATOR=¦\nE:MEMORY_DEVICE_1_DATA_WIDTH=¦\nE:MEMORY_DEVICE_1_TYPE=LPDDR5\n¦\
-        Controller0-ChannelA¦PROC 1 DIMM ";
+        Controller0-ChannelA¦PROC 1 DIMM ¦Amazon EC2¦m5.large¦{¦\"ds\":¦\"meta_data\":{¦}";
     let pieces = prop::sample::select(PIECES.split('¦').collect::<Vec<_>>());
     let piece = prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<String>()];
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
@@ -89,7 +89,8 @@ const FILES: &[(&str, &str)] = &[
         "size dev md/level md/raid_disks md/chunk_size device/model device/vpd_pg89 device/vpd_pgb1 stat",
     ),
     ("sys/class", "ata_device/dev1.0/id block/sda/dev ata_link/link1/sata_spd net/eth0/mtu net/eth0/type"),
-    ("sys/class", "net/eth0/speed dmi/id/sys_vendor"),
+    ("sys/class", "net/eth0/speed dmi/id/sys_vendor dmi/id/product_name dmi/id/chassis_asset_tag"),
+    ("run/cloud-init", "instance-data.json"),
     ("sys/devices/pci0000:00/0000:3d:00.0", "current_link_speed current_link_width max_link_width"),
     ("sys/kernel/mm/transparent_hugepage", "enabled"),
     ("run/udev/data", "+dmi:id"),

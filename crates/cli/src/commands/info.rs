@@ -22,7 +22,8 @@ use crate::exit::{Outcome, Result, print};
 
 pub(crate) fn info(arguments: &Info, began: f64) -> Result {
     let declared = Declared::parse(&arguments.declare)?;
-    let machine = read_machine(arguments)?;
+    let mut machine = read_machine(arguments)?;
+    machine::declare_type(&mut machine, &declared);
     let probing = arguments.dir.as_deref().filter(|_| arguments.sysroot.is_none()).map(Probing::begin);
     let behind = arguments.dir.as_deref().map(|dir| storage_behind(dir, arguments)).transpose()?;
     let disk = behind.as_ref().map(|(storage, limits)| (storage, limits));

@@ -1,6 +1,7 @@
 //! The operating system, the hypervisor, and the settings of the processor that the system controls.
 
 pub(crate) mod cgroup;
+pub(crate) mod cloud;
 pub(crate) mod mounts;
 pub(crate) mod pcie;
 

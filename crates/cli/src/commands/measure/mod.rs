@@ -67,7 +67,8 @@ fn measure(
         return resume::resume(run, Some(&suite.name), None, options, began);
     }
     let declared = Declared::parse(&options.declare)?;
-    let machine = machine::discover(&Sysroot::host());
+    let mut machine = machine::discover(&Sysroot::host());
+    machine::declare_type(&mut machine, &declared);
     let time_budget = time_budget(&suite, options);
     let peer = server.map(|(target, _)| target.host.clone());
     let request = Request { peer, ..request(suite, choices, options, &machine)? };

@@ -64,6 +64,9 @@ fn system(facts: &mut Facts<'_>) {
     let below = facts.machine.virtualization.as_ref();
     let name = below.map(|below| below.hypervisor.as_deref().unwrap_or("unknown"));
     facts.add("hypervisor", "virtualization", name);
+    let cloud = facts.machine.cloud.as_ref();
+    facts.add("cloud", "cloud", cloud.map(|cloud| cloud.provider.title()));
+    facts.add("machine type", "cloud.machine_type", cloud.and_then(|cloud| cloud.machine_type.as_ref()));
 }
 
 fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
