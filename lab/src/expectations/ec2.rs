@@ -134,10 +134,10 @@ fn guide_rows(text: &str) -> impl Iterator<Item = Vec<String>> {
         let plain = line.replace(['\\', '*', '†', '‡', ','], "");
         plain.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
     };
-    text.lines().filter(|line| line.starts_with("| ")).map(move |line| cells(line)).collect::<Vec<_>>().into_iter()
+    text.lines().filter(|line| line.starts_with("| ")).map(cells).collect::<Vec<_>>().into_iter()
 }
 
-fn is_number(cell: &String) -> bool {
+fn is_number(cell: &str) -> bool {
     cell.parse::<f64>().is_ok()
 }
 

@@ -9,6 +9,8 @@ use super::table::Table;
 
 const COLUMNS: &[&str] = &["model", "cores", "base_MHz", "all_core_MHz", "boost_MHz", "source", "page", "date"];
 
+const ALL: &str = "cores,base_MHz,all_core_MHz,boost_MHz";
+
 #[derive(Clone, Debug, PartialEq)]
 struct Clocks {
     cores: u64,
@@ -64,7 +66,6 @@ pub(crate) fn table(sources: &Sources) -> Result<Table, String> {
         row[5] = format!("high-performance-compute/{}", row[5]);
         rows.insert(model, row);
     }
-    const ALL: &str = "cores,base_MHz,all_core_MHz,boost_MHz";
     let pages = header(AZURE_PAGES, "-", "-", CC_BY, ALL);
     let sources = vec![pages, open.header(ALL), quattor.header(ALL)];
     Ok(Table { file: "processors.tsv", columns: COLUMNS, rows, sources })

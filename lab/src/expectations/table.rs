@@ -15,14 +15,10 @@ pub(crate) struct Table {
 impl Table {
     /// Writes the file, and refuses one that the program could not read. Returns its size.
     pub(crate) fn write(&self, folder: &Path) -> Result<usize, String> {
-        let mut text = format!("{}\n", machine::PUBLISHED_FORMAT);
-        for line in &self.sources {
-            text += &format!("{line}\n");
-        }
-        text += &format!("{}\n", self.columns.join("\t"));
-        for (key, cells) in &self.rows {
-            text += &format!("{key}\t{}\n", cells.join("\t"));
-        }
+        let rows = self.rows.iter().map(|(key, cells)| format!("{key}\t{}", cells.join("\t")));
+        let head = std::iter::once(machine::PUBLISHED_FORMAT.to_owned()).chain(self.sources.iter().cloned());
+        let lines: Vec<String> = head.chain([self.columns.join("\t")]).chain(rows).collect();
+        let text = lines.join("\n") + "\n";
         machine::check_published(&text).map_err(|error| format!("{}: {error}", self.file))?;
         let path = folder.join(self.file);
         std::fs::write(&path, &text).map_err(|error| format!("{}: {error}", path.display()))?;

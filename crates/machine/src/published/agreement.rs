@@ -62,7 +62,8 @@ impl Seen {
 
 /// Every published value that the machine contradicts. What is unknown on either side contradicts nothing.
 pub fn disagreements(of: &InstanceType, seen: &Seen) -> Vec<Disagreement> {
-    let vcpus = of.vcpus.as_ref().zip(seen.vcpus).filter(|(published, seen)| published.value != f64::from(*seen));
+    let vcpus =
+        of.vcpus.as_ref().zip(seen.vcpus).filter(|(published, seen)| (published.value - f64::from(*seen)).abs() > 0.5);
     let vcpus = vcpus.map(|(published, seen)| Disagreement::Vcpus { published: published.value, seen });
     let memory = of.memory_bytes.as_ref().zip(seen.memory_bytes);
     let memory = memory.filter(|(published, seen)| !is_what_is_left(published.value, *seen));

@@ -61,7 +61,7 @@ pub struct Platform {
 
 /// The machine type of this name, of any provider.
 pub fn instance_type(name: &str) -> Option<InstanceType> {
-    let find = |provider, table: Table, key: &str| Some(typed(provider, table.find(key).pop()?));
+    let find = |provider, table: Table, key: &str| Some(typed(provider, &table.find(key).pop()?));
     find(Provider::Ec2, EC2, name)
         .or_else(|| find(Provider::Azure, AZURE, name))
         .or_else(|| find(Provider::Gce, GCE, name))
@@ -75,7 +75,7 @@ fn any_class(name: &str) -> Option<String> {
     ["standard", "highmem", "highcpu"].contains(&class).then(|| format!("{series}-*-{vcpus}"))
 }
 
-fn typed(provider: Provider, row: Row) -> InstanceType {
+fn typed(provider: Provider, row: &Row) -> InstanceType {
     let list = |column: &str| row.cell(column).into_iter().flat_map(|cell| cell.split('|')).map(str::to_owned);
     let rates = |sustained: &str, most: &str, unit: f64| Rates {
         sustained: row.number(sustained, unit),
