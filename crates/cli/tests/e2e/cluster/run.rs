@@ -63,6 +63,38 @@ fn every_node_on_this_host_one_after_another() {
     assert_eq!(names(&folder.join("jobs")).len(), 2, "nothing is left to do");
 }
 
+/// An `xhpl` that solves the system of its `HPL.dat` at once, and reports a hundred seconds.
+const XHPL: &str = "line() { sed -n \"$1p\" HPL.dat | cut -d' ' -f1; }\nn=$(line 6)\n\
+    rate=$(awk -v n=$n 'BEGIN { printf \"%.6e\", (2 / 3 * n * n * n + 1.5 * n * n) / 100 / 1e9 }')\n\
+    echo \"WR11C2R4 $n 192 $(line 11) $(line 12) 100.00 $rate\"\n\
+    echo '||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   2.5e-03 ...... PASSED'\necho 'End of Tests.'\n";
+
+#[test]
+fn hpl_runs_once_across_all_nodes() {
+    let scratch = Scratch::new();
+    let xhpl = format!("--hpl={}", fake(&scratch, "xhpl", XHPL).display());
+    let launcher = fake(&scratch, "launcher", "[ \"$1\" = -np ] || exit 9\nshift 2\nexec \"$@\"").display().to_string();
+    let suite = scratch.join("tiny.toml");
+    fs::write(&suite, SUITE).unwrap();
+    let folder = scratch.join("plan");
+    let (suite, shown) = (suite.display().to_string(), folder.display().to_string());
+    let words = ["cluster", "plan", "--nodes", "n1,n2", "--suite", &suite, &xhpl, "--hpl-launcher", &launcher, &shown];
+    let mut made = command(&scratch, words);
+    made.env("PATH", "/nothing");
+    let made = ran(made);
+    assert!(made.status == Some(0) && made.stdout.contains("\nHPL    across all nodes"), "{made:?}");
+    let first = ran(run(&scratch, &folder, "--launcher here --no-confirm", SYSTEM));
+    assert_eq!(first.status, Some(0), "{first:?}");
+    assert_eq!(
+        (names(&folder.join("done/n1")), names(&folder.join("done/n2"))),
+        (vec!["cpu".to_owned(), "hpl".to_owned()], vec!["cpu".to_owned()])
+    );
+    let report = ran(command(&scratch, ["cluster", "report", &shown]));
+    assert!(report.stdout.contains("HPL across nodes") && report.stdout.contains("NB = 192"), "{report:?}");
+    let values = fs::read_to_string(folder.join("report/values.csv")).unwrap();
+    assert!(values.contains(",throughput,flop/s,higher,") && values.contains("n1 n2"), "{values}");
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let scratch = Scratch::new();
