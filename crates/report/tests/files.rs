@@ -80,6 +80,9 @@ fn a_machine_for_people() {
     snapshot("info_vm_80_ascii", &info(&fixture::vm(), &fixture::peaks(), &Style::PLAIN));
     let colored = info(&fixture::vm(), &[], &Style { color: true, ..RICH });
     snapshot("info_vm_120_color", &colored.replace('\x1b', "␛"));
+    let narrow = info(&fixture::hybrid_laptop(), &[], &Style { width: 20, ..Style::PLAIN });
+    let longest = |line: &str| line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 20.max(longest(line) + 4)), "{narrow}");
     snapshot("info_laptop_100_unicode", &info(&fixture::hybrid_laptop(), &[], &Style { width: 100, ..RICH }));
     let (machine, peaks) = (fixture::emerald_rapids(), fixture::emerald_rapids_peaks());
     snapshot("info_emerald_rapids_120_unicode", &info(&machine, &peaks, &RICH));

@@ -61,6 +61,17 @@ fn no_line_is_too_wide_plain_output_is_ascii_and_nothing_is_said_by_colour_alone
 }
 
 #[test]
+fn tables_without_room_are_lists() {
+    let text = render(&fixture::good(), &style(20, false, false));
+    let own = text.lines().take_while(|line| !line.is_empty());
+    for line in own {
+        let longest = line.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        assert!(line.chars().count() <= 20.max(longest + 4), "{line}");
+    }
+    snapshot("terminal_good_20_ascii", &text);
+}
+
+#[test]
 fn rows_as_single_lines() {
     let mut lines = Vec::new();
     let documents = [

@@ -127,13 +127,16 @@ fn unknowns(unknown: &[Unknown], style: &Style) -> Vec<String> {
     let alike = |one: &Unknown, next: &Unknown| one.why == next.why && one.consequence == next.consequence;
     let names = |group: &[Unknown]| group.iter().map(|unknown| unknown.fact.as_str()).collect::<Vec<_>>().join(", ");
     let groups: Vec<(String, &Unknown)> = unknown.chunk_by(alike).map(|group| (names(group), &group[0])).collect();
+    let is_narrow = style.width < 2 * LONGEST_NAME;
     let name_widths = groups.iter().map(|(names, _)| width(names)).filter(|width| *width <= LONGEST_NAME);
     let widest = name_widths.max().unwrap_or(LONGEST_NAME);
     let mut lines = vec![String::new(), style.paint("Unknown", Tone::Strong)];
     for (names, Unknown { why, consequence, .. }) in &groups {
         let text = style.clean(&format!("{}; so {consequence}", why.trim_end_matches('.')));
         let names = style.clean(names);
-        if width(&names) <= widest {
+        if is_narrow {
+            lines.extend(wrap(&names, "  ", style.width).into_iter().chain(wrap(&text, "    ", style.width)));
+        } else if width(&names) <= widest {
             lines.extend(wrap(&text, &format!("  {names:<widest$}  "), style.width));
         } else {
             lines.push(format!("  {names}"));

@@ -54,8 +54,15 @@ impl Section {
 impl Fact {
     /// Name, value and source; the source below the value where it does not fit next to it, and `same` where it repeats.
     fn lines(&self, [name, value]: [usize; 2], repeated: bool, style: &Style) -> Vec<String> {
-        // Least room for a source next to its value.
+        // Least room for a source next to its value, and for a value next to its name.
         const LEAST_SOURCE: usize = 30;
+        const LEAST_VALUE: usize = 20;
+        if name + LEAST_VALUE > style.width {
+            let source = paragraph(&self.source, "    ", Tone::Dim, style);
+            let source = if self.source.is_empty() || repeated { Vec::new() } else { source };
+            let own = paragraph(&self.name, "  ", Tone::Plain, style);
+            return [own, paragraph(&self.value, "    ", Tone::Plain, style), source].concat();
+        }
         let first = format!("  {:<name$}  ", self.name);
         let mut lines = wrap(&style.clean(&self.value), &style.plain(&first), style.width);
         let source = if repeated { "same".to_owned() } else { style.clean(&self.source) };

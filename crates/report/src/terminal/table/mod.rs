@@ -10,7 +10,7 @@ use model::document::{Row, Status};
 use super::notes::Notes;
 use super::sections::Section;
 use crate::grid::groups::Group;
-use crate::layout::{Block, fitting, table, table_width, width, wrap};
+use crate::layout::{Block, fitting, record, table, table_width, width, wrap};
 use crate::reason::without_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
@@ -159,7 +159,7 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
             return drawn;
         }
     }
-    tall.titled(Parts::NONE, GAP)
+    tall.listed()
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
@@ -257,7 +257,18 @@ impl<'a> Table<'a> {
         choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
     }
 
-    /// Values below their labels, whether they fit or not.
+    /// Values below their labels, each with its heading, where no table fits.
+    fn listed(&self) -> Drawn {
+        let blocks = self.value_blocks(Parts::NONE);
+        let mut lines = self.above(&self.heading(true));
+        for (index, line) in self.lines.iter().enumerate() {
+            let label = line.label.map(|label| wrap(&self.style.clean(&title(label)), "  ", self.style.width));
+            lines.extend(label.into_iter().flatten().chain(record(&blocks, index, INDENT, self.style)));
+        }
+        self.drawn(lines, Parts::NONE)
+    }
+
+    /// Values below their labels.
     fn titled(&self, parts: Parts, gap: usize) -> Drawn {
         let mut values = table(&self.value_blocks(parts), gap, self.style).into_iter();
         let mut lines = self.above(&self.heading(true));
