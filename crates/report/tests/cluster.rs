@@ -425,7 +425,7 @@ fn a_plan_without_anything_has_a_state() {
         notes: Vec::new(),
     };
     assert!(progress.is_over());
-    assert_eq!(status::summary(&progress), "0 of 0 tasks ended");
+    assert_eq!(status::summary(&progress), "0 of 0 tasks finished");
 }
 
 /// Writes pages into the folder for what tests leave, `pages` in it, for `cargo xtask browser`.

@@ -85,17 +85,17 @@ pub(super) const fn state(state: NodeState) -> &'static str {
     }
 }
 
-/// The judgement of a node with its number of passes.
+/// The judgement of a node: a second measurement confirms that it is slow.
 pub(super) const fn standing(standing: Standing) -> &'static str {
     match standing {
-        Standing::Healthy => "healthy",
-        Standing::Slow => "slow, two passes",
-        Standing::Suspect => "suspect, one pass",
-        Standing::Unknown => "unknown",
+        Standing::Healthy => "not slow",
+        Standing::Slow => "slow, confirmed",
+        Standing::Suspect => "slow, unconfirmed",
+        Standing::Unknown => "not compared",
     }
 }
 
-/// Shares of the median pass by pass: `62.1 %, 61.8 %`.
+/// Shares of the median, the first and the second measurement: `62.1 %, 61.8 %`.
 pub(super) fn passes(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
 }

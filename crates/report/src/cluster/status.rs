@@ -101,7 +101,7 @@ impl Progress {
     }
 }
 
-/// One line for a log: `41 of 50 tasks ended (1 failed); nodes: 8 measured, 2 running; about 3 min 10 s left`.
+/// One line for a log: `41 of 50 tasks finished (1 failed); nodes: 8 measured, 2 running; about 3 min 10 s left`.
 #[must_use]
 pub fn summary(progress: &Progress) -> String {
     let tasks = progress.tasks;
@@ -121,7 +121,7 @@ pub fn summary(progress: &Progress) -> String {
         Some(seconds) => format!("; about {} left", duration(seconds)),
         None => format!("; {} of measuring left, and no node is working", duration(progress.node_seconds_left)),
     };
-    format!("{} of {} ended{bad}{nodes}{left}", tasks.over(), counted(tasks.all(), "task"))
+    format!("{} of {} finished{bad}{nodes}{left}", tasks.over(), counted(tasks.all(), "task"))
 }
 
 /// The tables, ending in a newline.
@@ -167,7 +167,7 @@ fn nodes(progress: &Progress, style: &Style) -> Vec<String> {
         block("Node", Align::Left, texts(&|node| one_line(&node.name), 20)),
         block("state", Align::Left, states.collect()),
         block("tasks", Align::Right, texts(&|node| format!("{}/{}", node.tasks.over(), node.tasks.all()), 10)),
-        block("left", Align::Right, texts(&left, 12)),
+        block("time left", Align::Right, texts(&left, 12)),
     ];
     let whole = |node: &NodeProgress| {
         let doing = node.doing.as_deref().map(one_line);

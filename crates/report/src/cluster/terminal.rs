@@ -99,8 +99,8 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let peak = |worst: &Deviation| worst.efficiency.map_or_else(String::new, percent);
     let blocks = [
         block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
-        block("standing", Align::Left, standing_cells.collect()),
-        block("worst metric", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 46)),
+        block("speed", Align::Left, standing_cells.collect()),
+        block("slowest result", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 46)),
         block("of the median", Align::Decimal, of_worst(&|worst| passes(&worst.of_median), 20)),
         block("of peak", Align::Decimal, of_worst(&peak, 10)),
     ];
@@ -139,7 +139,7 @@ fn metrics(document: &ClusterDocument, style: &Style) -> Vec<String> {
 fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -> Vec<String> {
     let first = &shown[0];
     let area = title(&first.area);
-    let heading = if document.groups.len() > 1 { format!("{area}, group {}", first.group) } else { area };
+    let heading = if document.groups.len() > 1 { format!("{area}, hardware type {}", first.group) } else { area };
     let cells = |of: &dyn Fn(&Distribution) -> String, to: usize| cells(shown, style, of, to);
     let median = |of: &Distribution| quantity(of.median, notation(&of.area, of.unit));
     let slowest_share = |of: &Distribution| of.values.first().and_then(|value| share(value, of)).map(percent);
@@ -159,7 +159,7 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let line = |of: &PairMatrix| {
         let values: Vec<f64> = of.pairs.iter().filter_map(|pair| pair.value).collect();
         let notation = notation("net", of.unit);
-        let how = if of.together { "all at the same time" } else { "each alone" };
+        let how = if of.together { "all pairs at the same time" } else { "one pair at a time" };
         let slowest = of.pairs.iter().filter_map(|pair| Some((of_median(pair.value?, of.median?, of.better)?, pair)));
         let slowest = slowest.min_by(|one, other| one.0.total_cmp(&other.0));
         let slowest = slowest.map_or_else(String::new, |(share, pair)| {
@@ -184,11 +184,11 @@ fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
         };
         let flops = |value: f64| quantity(value, Unit::FlopPerSecond);
         let peak = of.peak.filter(|peak| *peak > 0.0).map_or_else(
-            || "the sum of peaks is unknown".to_owned(),
-            |peak| format!("{} of the sum of peaks, {}", percent(rate / peak), flops(peak)),
+            || "the FP64 peak of a node is unknown".to_owned(),
+            |peak| format!("{} of the sum of the nodes' FP64 peaks ({})", percent(rate / peak), flops(peak)),
         );
         let own = of.linpack.filter(|sum| *sum > 0.0).map_or_else(String::new, |sum| {
-            format!("; {} of the sum of the nodes' own LINPACK, {}", percent(rate / sum), flops(sum))
+            format!("; {} of the sum of the nodes' LINPACK results ({})", percent(rate / sum), flops(sum))
         });
         format!("{nodes}, N = {}, NB = {}, {} x {}: {}; {peak}{own}.", of.n, of.nb, of.p, of.q, flops(rate))
     };
@@ -213,7 +213,7 @@ fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
 
 fn drain(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let names = (!document.drain.is_empty()).then(|| some_of(&document.drain, MOST_SLOW));
-    listed("To drain, if you agree", names.as_slice(), style)
+    listed("Candidates to drain", names.as_slice(), style)
 }
 
 /// A heading with one item a line.

@@ -113,7 +113,7 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
         0 => String::new(),
         1 if counts.all == 1 => String::new(),
         1 => format!("; {}", alike(&document.differences)),
-        many => format!("; they have {many} kinds of hardware, on {} nodes", some_of(&groups, 4)),
+        many => format!("; they are of {many} hardware types ({} nodes)", some_of(&groups, 4)),
     };
     format!("{first}{partly}{groups}.")
 }
@@ -142,14 +142,15 @@ fn slow(document: &ClusterDocument, counts: Counts) -> String {
         (0, _) => String::new(),
         (1, 0) if counts.measured == 1 => return "There is no other node to compare it with.".to_owned(),
         (_, 0) => return "Too few nodes of the same hardware have results to compare their speed.".to_owned(),
-        (unknown, _) => format!(" {} could not be judged.", counted(unknown as u64, "more node")),
+        (unknown, _) => format!(" {} could not be compared.", counted(unknown as u64, "more node")),
     };
     let unknown = unknown + &network(document);
-    let named = |nodes: &[&SlowNode], how: &str| {
-        let are = if nodes.len() == 1 { "node is" } else { "nodes are" };
-        (!nodes.is_empty()).then(|| format!("{} {are} {how}: {}", nodes.len(), first_of(nodes)))
+    let named = |nodes: &[&SlowNode], [is, are]: [&str; 2]| {
+        let how = if nodes.len() == 1 { format!("node {is}") } else { format!("nodes {are}") };
+        (!nodes.is_empty()).then(|| format!("{} {how}: {}", nodes.len(), first_of(nodes)))
     };
-    let parts = [named(&slow, "slow"), named(&suspect, "suspect after one pass")].into_iter().flatten();
+    let once = ["was slow once and needs a second measurement", "were slow once and need a second measurement"];
+    let parts = [named(&slow, ["is slow", "are slow"]), named(&suspect, once)].into_iter().flatten();
     let parts = capital(&parts.collect::<Vec<_>>().join("; "));
     match (parts.is_empty(), counts.healthy) {
         (true, _) => format!("No node is slow{}.{unknown}", judged(document)),
@@ -227,14 +228,13 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
     if !document.drain.is_empty() {
         let drained = some_of(&document.drain, MOST_NAMED);
         let them = if document.drain.len() == 1 { "it" } else { "them" };
-        sentences.push(format!("Check {drained}, or take {them} out of service. Assay drained no node."));
+        sentences.push(format!("Check {drained} or drain {them}: Assay never drains a node."));
     }
     let mut next = Some(resume);
     if counts.suspect > 0 {
-        let whom = if counts.suspect == 1 { "the suspect" } else { "the suspects" };
-        sentences.push(format!("Measure {whom} again with:"));
+        sentences.push("For the second measurement run:".to_owned());
     } else if document.plan.left > 0 || counts.running + counts.waiting > 0 {
-        sentences.push("Continue with:".to_owned());
+        sentences.push("To measure the rest run:".to_owned());
     } else {
         next = None;
         if counts.failed + counts.partly > 0 {
@@ -254,6 +254,6 @@ fn cause(slow: &SlowNode) -> String {
         return format!("Probable cause on {node}: {text}{end}");
     }
     let paths = slow.deviations.first().is_some_and(|worst| is_of_paths(&worst.experiment));
-    let check = if paths { "adapter, cable and switch port" } else { "hardware and surroundings" };
-    format!("No recorded setting explains {node}: check its {check}.")
+    let check = if paths { "adapter, cable and switch port" } else { "kernel log, cooling and firmware settings" };
+    format!("No recorded fact explains why {node} is slow: check its {check}.")
 }

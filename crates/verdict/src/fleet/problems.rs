@@ -65,7 +65,7 @@ fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
     let other = |node: &NodeResults| node.program.as_ref().map(version).filter(|theirs| *theirs != own);
     let sentence = |(theirs, nodes): (String, Vec<String>)| {
         let who = format!("{} measured with assay {theirs}, the plan was made with {own}", count(nodes.len()));
-        problem("mixed_versions", format!("{who}: their results may mean something else"), nodes)
+        problem("mixed_versions", format!("{who}: their results may not be comparable"), nodes)
     };
     by_key(nodes, other).into_iter().map(sentence).collect()
 }
@@ -118,13 +118,13 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
     let names = |id: usize| members.get(id).into_iter().flatten().map(|name| (*name).to_owned()).collect();
     let mut problems = Vec::new();
     if groups.len() > 1 {
-        let text = format!("{} kinds of hardware: nodes are only compared with nodes of the same kind", groups.len());
+        let text =
+            format!("the plan has {} hardware types: a node is compared only with nodes of its type", groups.len());
         problems.push(problem("mixed_hardware", text, Vec::new()));
     }
     for (id, group) in groups.iter().enumerate().filter(|(_, group)| group.nodes < ENOUGH_NODES as u64) {
         let nodes = counted(group.nodes, "node");
-        let text =
-            format!("{nodes} of one kind of hardware: at least {ENOUGH_NODES} are needed to decide which is slow");
+        let text = format!("{nodes} of a hardware type: {ENOUGH_NODES} are needed to decide which is slow");
         problems.push(problem("small_group", text, names(id)));
     }
     problems

@@ -106,12 +106,12 @@ fn a_plan_that_is_not_done_says_how_far_it_is() {
     assert_eq!((&half["tasks"]["waiting"], &half["tasks"]["done"]), (&1.into(), &1.into()));
     let states: Vec<&str> = list(&half, "nodes").iter().map(|node| text(node, "state")).collect();
     assert!(states.contains(&"done") && states.contains(&"waiting"), "{half}");
-    assert!(shown.status == Some(0) && shown.stdout.contains("1 of 2 tasks ended"), "{shown:?}");
+    assert!(shown.status == Some(0) && shown.stdout.contains("1 of 2 tasks finished"), "{shown:?}");
     let document = checked(&report(&scratch, &folder, "--format json").stdout);
     assert_eq!((&document["plan"]["ok"], &document["plan"]["left"]), (&1.into(), &1.into()));
     drain(&scratch, &folder);
     let watched = cluster(&scratch, "status", &folder, "--watch --poll 100ms");
-    assert!(watched.status == Some(0) && watched.stdout.starts_with("2 of 2 tasks ended"), "{watched:?}");
+    assert!(watched.status == Some(0) && watched.stdout.starts_with("2 of 2 tasks finished"), "{watched:?}");
 }
 
 #[test]

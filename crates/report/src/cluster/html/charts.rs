@@ -45,8 +45,8 @@ fn of_group(document: &ClusterDocument, name: &str, about: &str, all: &[&Distrib
     let known = document.groups.iter().find(|group| group.id == id);
     let nodes = known.map_or_else(|| all.iter().map(|metric| metric.n).max().unwrap_or(0), |group| group.nodes);
     let heading = match document.groups.len() {
-        0 | 1 => format!("Does a node stand out? {}", title(area)),
-        _ => format!("Group {id}, {}: {}", counted(nodes, "node"), kind_words(known)),
+        0 | 1 => format!("{}: every node compared with the median", title(area)),
+        _ => format!("Hardware type {id}, {}: {}", counted(nodes, "node"), kind_words(known)),
     };
     let drawn: Vec<Strip> = all.iter().map(|metric| strip(metric)).collect();
     let [svg, narrow] = strips([name, &heading, about], area.parse().ok(), &drawn);

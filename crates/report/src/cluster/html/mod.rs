@@ -101,11 +101,11 @@ fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
         (counts.running, "running", ""),
         (counts.waiting, "waiting", ""),
         (counts.failed, "without results", "bad"),
-        (groups, plural(groups, "kind of hardware", "kinds of hardware"), ""),
-        (counts.healthy, "healthy", "good"),
+        (if groups > 1 { groups } else { 0 }, "hardware types", ""),
+        (counts.healthy, "not slow", "good"),
         (counts.slow, "slow, confirmed", "bad"),
-        (counts.suspect, "suspect, one pass", "fair"),
-        (counts.unknown, "not judged", "fair"),
+        (counts.suspect, "slow, unconfirmed", "fair"),
+        (counts.unknown, "not compared", "fair"),
         (failed, plural(failed, "failed task", "failed tasks"), "bad"),
     ];
     let count = |(value, what, class)| context! { value, what, class };

@@ -76,7 +76,7 @@ impl Table {
 fn cause_words(slow: &SlowNode) -> String {
     let causes: Vec<String> = slow.causes.iter().map(|cause| one_line(&cause.text)).collect();
     if causes.is_empty() {
-        return "No recorded setting explains it.".to_owned();
+        return "No recorded fact explains it.".to_owned();
     }
     capital(&causes.join(" "))
 }
@@ -87,20 +87,20 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
     let worst = |slow: &SlowNode| {
         let more = match slow.deviations.len() {
             0 | 1 => String::new(),
-            all => format!(" (worst of {all})"),
+            all => format!(" (slowest of {all})"),
         };
         slow.deviations.first().map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric) + &more)
     };
     let columns: [Column<'_, SlowNode>; 7] = [
         ("Node", false, &|slow| cell(one_line(&slow.node))),
-        ("Standing", false, &|slow| cell(standing(slow.standing).to_owned())),
+        ("Speed", false, &|slow| cell(standing(slow.standing).to_owned())),
         ("Slow in", false, &|slow| cell(areas(slow))),
-        ("Worst metric", false, &|slow| long(worst(slow))),
-        ("Of the median, by pass", true, &|slow| of_median(slow.deviations.first())),
+        ("Slowest result", false, &|slow| long(worst(slow))),
+        ("Of the median: first, repeated", true, &|slow| of_median(slow.deviations.first())),
         ("Of peak", true, &|slow| of_peak(slow.deviations.first())),
         ("Probable cause", false, &|slow| long(cause_words(slow))),
     ];
-    Table::new("Slow and suspect nodes", &document.slow, &columns)
+    Table::new("Slow nodes", &document.slow, &columns)
 }
 
 fn of_median(of: Option<&Deviation>) -> Cell {
@@ -120,11 +120,11 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let columns: [Column<'_, (&SlowNode, &Deviation)>; 4] = [
         ("Node", false, &|(slow, _)| cell(one_line(&slow.node))),
         ("Metric", false, &|(_, of)| cell(metric_name(&of.experiment, &of.metric))),
-        ("Of the median, by pass", true, &|(_, of)| of_median(Some(of))),
+        ("Of the median: first, repeated", true, &|(_, of)| of_median(Some(of))),
         ("Of peak", true, &|(_, of)| of_peak(Some(of))),
     ];
     let shown = all.iter().take(MOST_DEVIATIONS);
-    let table = Table::new("Every metric in which they are outliers", shown, &columns);
+    let table = Table::new("All results in which these nodes are slow", shown, &columns);
     (table, all.len().saturating_sub(MOST_DEVIATIONS))
 }
 
@@ -137,25 +137,25 @@ pub(super) fn groups(document: &ClusterDocument) -> Table {
         document.nodes.iter().filter(|node| node.group == Some(group.id)).map(|node| node.name.clone()).collect()
     };
     let columns: [Column<'_, Group>; 4] = [
-        ("Group", false, &|of| cell(of.id.to_string())),
+        ("Hardware type", false, &|of| cell(of.id.to_string())),
         ("Nodes", true, &|of| number_cell(of.nodes as f64, of.nodes.to_string())),
         ("Hardware", false, &|of| long(hardware(of))),
         ("Which", false, &|of| long(some_of(&names(of), MOST_NAMES))),
     ];
-    Table::new("Nodes by hardware", &document.groups, &columns)
+    Table::new("Hardware types", &document.groups, &columns)
 }
 
 /// Facts in which nodes differ from most of their group.
 pub(super) fn differences(document: &ClusterDocument) -> Table {
     let columns: [Column<'_, Difference>; 6] = [
-        ("Fact", false, &|of| cell(one_line(&of.fact))),
-        ("Group", false, &|of| cell(of.group.to_string())),
+        ("What", false, &|of| cell(one_line(&of.fact))),
+        ("Hardware type", false, &|of| cell(of.group.to_string())),
         ("Most nodes have", false, &|of| long(one_line(&of.majority))),
         ("These have", false, &|of| long(one_line(&of.value))),
         ("Nodes", true, &|of| number_cell(of.nodes.len() as f64, of.nodes.len().to_string())),
         ("Which", false, &|of| long(some_of(&of.nodes, MOST_NAMES))),
     ];
-    let title = "Settings and facts in which nodes differ from most of their group";
+    let title = "Hardware and settings of nodes that differ from most nodes of their type";
     Table::new(title, &document.differences, &columns)
 }
 
@@ -171,8 +171,8 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
     let columns: [Column<'_, FleetNode>; 6] = [
         ("Node", false, &|node| cell(one_line(&node.name))),
         ("State", false, &|node| cell(labels::state(node.state).to_owned())),
-        ("Group", false, &|node| cell(node.group.map_or_else(String::new, |group| group.to_string()))),
-        ("Standing", false, &|node| cell(standing(node.standing).to_owned())),
+        ("Hardware type", false, &|node| cell(node.group.map_or_else(String::new, |group| group.to_string()))),
+        ("Speed", false, &|node| cell(standing(node.standing).to_owned())),
         ("Slowest result, % of the median", true, &|node| cell(share(node).unwrap_or_default())),
         ("Why", false, &|node| long(why(node))),
     ];
@@ -196,10 +196,10 @@ pub(super) fn hpl(document: &ClusterDocument) -> Table {
         ("NB", true, &|of| number_cell(of.nb as f64, of.nb.to_string())),
         ("Grid", false, &|of| cell(format!("{} x {}", of.p, of.q))),
         ("Rate", true, &|of| of.rate.map_or_else(|| reason(of), flops)),
-        ("Sum of peaks, FP64", true, &|of| known(of.peak)),
+        ("Sum of FP64 peaks", true, &|of| known(of.peak)),
         ("Of peak", true, &|of| share(of, of.peak)),
-        ("Sum of own LINPACK", true, &|of| known(of.linpack)),
-        ("Of own LINPACK", true, &|of| share(of, of.linpack)),
+        ("Sum of LINPACK results", true, &|of| known(of.linpack)),
+        ("Of LINPACK results", true, &|of| share(of, of.linpack)),
         ("Scaled residual", true, &|of| of.residual.map_or_else(|| cell(String::new()), residual)),
         ("Which", false, &|of| long(some_of(&of.nodes, MOST_NAMES))),
     ];
