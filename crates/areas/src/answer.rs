@@ -2,6 +2,7 @@
 
 use model::document::{Document, Row};
 use model::experiment::Area;
+use model::machine::Machine;
 use model::sample::ExpectationVerdict;
 use verdict::answer::{HeadlineRow, headline_rows};
 
@@ -10,14 +11,20 @@ use crate::plan::{RULES, rules};
 
 /// The headline benchmarks of a run.
 pub fn headlines(document: &Document) -> Vec<HeadlineRow<'_>> {
-    // Who measures one area with options of their own knows what is left out.
-    let unplanned = document.run.suite.parse::<Area>().is_err();
-    headline_rows(&document.experiments, unplanned, RULES)
+    headlines_of(&document.experiments, &document.machine)
 }
 
-/// The headline benchmarks among these.
-pub fn headlines_of(rows: &[Row]) -> Vec<HeadlineRow<'_>> {
-    headline_rows(rows, true, RULES)
+/// The headline benchmarks among these of a machine.
+pub fn headlines_of<'a>(rows: &'a [Row], machine: &Machine) -> Vec<HeadlineRow<'a>> {
+    headline_rows(rows, machine.cpu.count(), RULES).0
+}
+
+/// The headline benchmarks that a run's plan does not have, in a sentence; `None` for an area that was measured alone with
+/// options of its own.
+pub fn unplanned(document: &Document) -> Option<String> {
+    let (_, titles) = headline_rows(&document.experiments, document.machine.cpu.count(), RULES);
+    let is_suite = document.run.suite.parse::<Area>().is_err();
+    (is_suite && !titles.is_empty()).then(|| format!("Not in the plan of this run: {}.", titles.join("; ")))
 }
 
 /// A line of the answer: one area, or several under one title.

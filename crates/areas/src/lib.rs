@@ -20,7 +20,7 @@ pub mod linpack;
 pub mod memory;
 pub mod net;
 
-pub use answer::{AnswerLine, answer_lines, headlines, headlines_of};
+pub use answer::{AnswerLine, answer_lines, headlines, headlines_of, unplanned};
 pub use fields::{IsaChoice, MOST_THREADS, Threads};
 pub use plan::{RULES, method, plan, rules};
 pub use request::{Choices, CoreFeatures, References, Request};

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use bench::runner::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::machine::Machine;
 use model::plan::Plan;
 use report::Style;
 use report::terminal::{HeadlineLines, provisional_line, row_line};
@@ -56,10 +57,10 @@ fn outlook(steps: &mut u32, seconds_left: f64, done: f64, (over, rows): (usize, 
 }
 
 impl Progress {
-    pub(crate) fn new(quiet: bool, plan: &Plan) -> Self {
+    pub(crate) fn new(quiet: bool, plan: &Plan, machine: &Machine) -> Self {
         let live = bar("{bar:20} {prefix} {wide_msg}").filter(|_| !quiet);
         live.iter().for_each(|bar| bar.set_length(STEPS));
-        let headlines = HeadlineLines::new(&plan.empty_rows());
+        let headlines = HeadlineLines::new(&plan.empty_rows(), machine);
         Self { quiet, live, headlines, seen: Vec::new(), steps: 0, style: Stream::Error.style() }
     }
 

@@ -102,7 +102,7 @@ fn rows_as_single_lines() {
 #[test]
 fn headline_results_have_a_line_each_and_others_none() {
     let mut document = fixture::all_areas();
-    let lines = HeadlineLines::new(&document.experiments);
+    let lines = HeadlineLines::new(&document.experiments, &document.machine);
     (document.experiments[0].status, document.experiments[0].reason) = (Status::Skipped, Some("time_budget".into()));
     let shown: Vec<String> = document.experiments.iter().flat_map(|row| lines.of(row, &RICH)).collect();
     assert!(!shown.is_empty() && shown.len() < document.experiments.len());

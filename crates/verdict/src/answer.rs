@@ -8,7 +8,7 @@ use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 
 use crate::expectation::{HISTORY, judged_value, source_words};
-use crate::headline::Headline;
+use crate::headline::{self, Headline};
 use crate::rules::AreaRules;
 
 /// From this share of lost rate on, an answer names what was lost.
@@ -20,7 +20,7 @@ const LEAST_TAKEN: f64 = 0.01;
 pub fn answers(document: &Document, table: &[AreaRules]) -> Vec<Answer> {
     let of = |area: &Area| {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
-        (!rows.is_empty()).then(|| answer(&AreaRules::of(table, *area), &rows))
+        (!rows.is_empty()).then(|| answer(&AreaRules::of(table, *area), &rows, document.machine.cpu.count()))
     };
     Area::ALL.iter().filter_map(of).collect()
 }
@@ -34,34 +34,36 @@ pub struct HeadlineRow<'a> {
     pub group: &'static str,
     /// The line's text.
     pub words: String,
-    /// The benchmark; `None` where none was planned.
-    pub row: Option<&'a Row>,
+    /// The benchmark.
+    pub row: &'a Row,
     /// The name of its metric.
     pub metric_name: MetricName,
     /// The metric that is shown; `None` where it was not measured.
     pub metric: Option<&'a Metric>,
 }
 
-/// The lines of the areas of these benchmarks, in order; those without a benchmark only with `unplanned`.
-pub fn headline_rows<'a>(all: &'a [Row], unplanned: bool, table: &[AreaRules]) -> Vec<HeadlineRow<'a>> {
+/// The lines of the areas of these benchmarks, in order, on a machine with this many CPUs; and the titles of those
+/// without a benchmark.
+pub fn headline_rows<'a>(all: &'a [Row], cpus: u32, table: &[AreaRules]) -> (Vec<HeadlineRow<'a>>, Vec<&'static str>) {
     let mut last = "";
-    let mut lines = Vec::new();
+    let (mut lines, mut unplanned) = (Vec::new(), Vec::new());
     for rules in table {
         let rows: Vec<&Row> = all.iter().filter(|row| row.area == rules.area).collect();
         let title = (rules.answer.no_answer)(&rows).map_or(rules.answer.title, |[title, _]| title);
-        for headline in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
-            let row = headline.row(&rows);
-            if row.is_none() && !unplanned {
+        for line in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
+            let Some((headline, row)) = headline::planned(line, &rows, cpus) else {
+                unplanned.extend(line.first().map(|headline| headline.title));
                 continue;
-            }
+            };
             let group = if title == last { "" } else { title };
-            let metric = row.and_then(|row| headline.metric(row));
+            let metric = headline.metric(row);
             let (words, metric_name) = (headline.words(row), headline.metric);
             lines.push(HeadlineRow { area: rules.area, group, words, row, metric_name, metric });
             last = title;
         }
     }
-    lines
+    unplanned.dedup();
+    (lines, unplanned)
 }
 
 /// A headline benchmark with its value and what it should be.
@@ -71,8 +73,8 @@ struct Judged<'a> {
     metric: &'a Metric,
 }
 
-fn answer(rules: &AreaRules, rows: &[&Row]) -> Answer {
-    let planned = || rules.answer.headlines.iter().filter_map(|headline| Some((headline, headline.row(rows)?)));
+fn answer(rules: &AreaRules, rows: &[&Row], cpus: u32) -> Answer {
+    let planned = || rules.answer.headlines.iter().filter_map(|line| headline::planned(line, rows, cpus));
     let judged: Vec<Judged<'_>> =
         planned().filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? })).collect();
     let with = |verdict| judged.iter().filter(|one| one.metric.verdict == Some(verdict)).collect::<Vec<_>>();
@@ -145,7 +147,7 @@ fn compared(one: &Judged<'_>) -> String {
         };
         format!(", expected {ends} ({})", source_words(range))
     });
-    let words = one.headline.words(Some(one.row));
+    let words = one.headline.words(one.row);
     format!("{words} {} {}{}", scale.three(value), scale.unit(), expected.unwrap_or_default())
 }
 
@@ -207,12 +209,12 @@ mod tests {
     use crate::headline::AnswerRules;
     use crate::tests::{AREAS, document};
 
-    const HEADLINES: &[Headline] = &[Headline {
+    const HEADLINES: &[&[Headline]] = &[&[Headline {
         title: "FP64",
         metric: MetricName::Throughput,
         rank: |row| Some(row.params.threads().into()),
         detail: |row| format!("{} threads", row.params.threads()),
-    }];
+    }]];
 
     fn rules() -> AreaRules {
         AreaRules {
@@ -239,7 +241,7 @@ mod tests {
         row.metrics[0].expectations = vec![expectation];
         row.metrics[0].verdict = verdict;
         change(&mut row);
-        let answer = answer(&rules(), &[&row]);
+        let answer = answer(&rules(), &[&row], 2);
         (answer.verdict, answer.text)
     }
 
@@ -252,6 +254,31 @@ mod tests {
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
         assert_eq!(said(None, |_| {}), (None, "confidence too low to judge".to_owned()));
         assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
+    }
+
+    #[test]
+    fn threads_with_a_cpu_each_come_first_and_then_what_the_machine_can_run() {
+        let of = |threads, reason: Option<&str>| {
+            let mut row = document().experiments.remove(0);
+            if let model::experiment::Params::Cpu(own) = &mut row.params {
+                own.threads = threads;
+            }
+            if let Some(reason) = reason {
+                (row.status, row.reason) = (Status::Skipped, Some(reason.to_owned()));
+            }
+            row
+        };
+        let chosen = |rows: &[Row], cpus| {
+            let rows: Vec<&Row> = rows.iter().collect();
+            headline::planned(HEADLINES[0], &rows, cpus).map(|(_, row)| row.params.threads())
+        };
+        let rows = [of(1, None), of(2, None), of(8, None)];
+        assert_eq!([1, 2, 3, 8].map(|cpus| chosen(&rows, cpus)), [Some(1), Some(2), Some(2), Some(8)]);
+        assert_eq!(chosen(&rows[2..], 2), Some(8), "there is no other");
+        let needs = [of(1, None), of(2, Some("it needs more memory than there is")), of(8, None)];
+        assert_eq!(chosen(&needs, 2), Some(1), "what the machine cannot run");
+        let late = [of(1, None), of(2, Some("time_budget"))];
+        assert_eq!(chosen(&late, 2), Some(2), "the lines are the same, whatever came of them");
     }
 
     #[test]

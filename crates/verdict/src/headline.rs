@@ -1,4 +1,5 @@
-//! The headline benchmarks of an area. They are fixed: the same in every run on every machine, whatever came of them.
+//! The headline benchmarks of an area. They are fixed: the same in every run of a suite on every machine, whatever came
+//! of them.
 
 use model::document::{Row, Status};
 use model::sample::{Metric, MetricName};
@@ -21,8 +22,8 @@ pub struct Headline {
 pub struct AnswerRules {
     /// The area's name there.
     pub title: &'static str,
-    /// Its lines, in order.
-    pub headlines: &'static [Headline],
+    /// Its lines, in order: each is the first of these that the plan has.
+    pub headlines: &'static [&'static [Headline]],
     /// What to do where no expectation is known.
     pub unknown: &'static str,
     /// What these benchmarks are instead of an answer, and why: `Loopback`.
@@ -34,10 +35,24 @@ impl AnswerRules {
     pub const DEFAULT: Self = Self { title: "", headlines: &[], unknown: "no expectation known", no_answer: |_| None };
 }
 
+/// Reasons for which a benchmark that this machine can run was not reached.
+const NOT_REACHED: [&str; 4] = ["not reached", "time_budget", "write_budget", "interrupted"];
+
+/// The benchmark of a line among those of its area, on a machine with this many CPUs; `None` where none was planned.
+pub fn planned<'a>(line: &'static [Headline], rows: &[&'a Row], cpus: u32) -> Option<(&'static Headline, &'a Row)> {
+    line.iter().find_map(|headline| Some((headline, headline.row(rows, cpus)?)))
+}
+
 impl Headline {
-    /// The benchmark of this line among those of its area; `None` where none was planned.
-    pub fn row<'a>(&self, rows: &[&'a Row]) -> Option<&'a Row> {
-        let ranked = rows.iter().filter_map(|row| Some(((self.rank)(row)?, *row)));
+    /// The benchmark that fits best. Threads with a CPU each come first, then what this machine can run.
+    fn row<'a>(&self, rows: &[&'a Row], cpus: u32) -> Option<&'a Row> {
+        let is_possible = |row: &Row| {
+            row.status != Status::Skipped || row.reason.as_deref().is_none_or(|reason| NOT_REACHED.contains(&reason))
+        };
+        let ranked = rows.iter().filter_map(|row| {
+            let rank = (self.rank)(row)?;
+            Some(((row.params.threads() <= cpus, is_possible(row), rank), *row))
+        });
         ranked.max_by_key(|(rank, _)| *rank).map(|(_, row)| row)
     }
 
@@ -47,10 +62,8 @@ impl Headline {
     }
 
     /// The line's text: `FP64 FMA, 2 threads`.
-    pub fn words(&self, row: Option<&Row>) -> String {
-        match row.map(self.detail).filter(|detail| !detail.is_empty()) {
-            Some(detail) => format!("{}, {detail}", self.title),
-            None => self.title.to_owned(),
-        }
+    pub fn words(&self, row: &Row) -> String {
+        let detail = (self.detail)(row);
+        if detail.is_empty() { self.title.to_owned() } else { format!("{}, {detail}", self.title) }
     }
 }

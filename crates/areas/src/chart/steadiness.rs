@@ -25,7 +25,7 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
 
 fn chart(document: &Document) -> Option<Chart> {
     let all = headlines(document).into_iter().filter_map(|line| {
-        let own = Measured::find(line.row?, line.metric?.name.as_str().parse().ok()?)?;
+        let own = Measured::find(line.row, line.metric?.name.as_str().parse().ok()?)?;
         let has_samples = own.value() > 0.0 && own.metric.samples.len() >= FEWEST && own.interval().is_some();
         has_samples.then(|| (own, format!("{}{}", labels(line.area).before, line.words)))
     });

@@ -12,9 +12,27 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "CPU",
     headlines: &[
-        Headline { title: "clock, all cores busy", metric: MetricName::Clock, rank: fp64, detail: |_| String::new() },
-        Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail },
-        Headline { title: "INT8 dot", metric: MetricName::Throughput, rank: int8, detail },
+        &[Headline {
+            title: "clock, all cores busy",
+            metric: MetricName::Clock,
+            rank: fp64,
+            detail: |_| String::new(),
+        }],
+        &[Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail }],
+        &[
+            Headline {
+                title: "INT8 dot",
+                metric: MetricName::Throughput,
+                rank: |row| widest(row, CpuOp::Dot, Element::Int8),
+                detail,
+            },
+            Headline {
+                title: "INT8 matrix",
+                metric: MetricName::Throughput,
+                rank: |row| widest(row, CpuOp::Matrix, Element::Int8),
+                detail,
+            },
+        ],
     ],
     unknown: "no expectation known; assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
@@ -28,10 +46,6 @@ pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
 
 fn fp64(row: &Row) -> Option<i64> {
     widest(row, CpuOp::Fma, Element::Fp64)
-}
-
-fn int8(row: &Row) -> Option<i64> {
-    widest(row, CpuOp::Dot, Element::Int8)
 }
 
 /// The most threads; of these the widest vectors.

@@ -7,14 +7,49 @@ use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
 
 use super::label::params;
+use crate::label::parts::threads;
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Disk",
     headlines: &[
-        Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_one, detail },
-        Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_many, detail },
-        Headline { title: "4K random write", metric: MetricName::Iops, rank: random_write, detail },
-        Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail },
+        &[
+            Headline {
+                title: "4K random read",
+                metric: MetricName::Iops,
+                rank: |row| one(row, DiskOp::Read, 4096),
+                detail,
+            },
+            Headline {
+                title: "1K random read",
+                metric: MetricName::Iops,
+                rank: |row| one(row, DiskOp::Read, 1024),
+                detail,
+            },
+        ],
+        &[
+            Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_many, detail },
+            Headline {
+                title: "1K random read",
+                metric: MetricName::Iops,
+                rank: random_read_threads,
+                detail: |row| threads(row.params.threads()),
+            },
+        ],
+        &[
+            Headline {
+                title: "4K random write",
+                metric: MetricName::Iops,
+                rank: |row| one(row, DiskOp::Write, 4096),
+                detail,
+            },
+            Headline {
+                title: "1K random write",
+                metric: MetricName::Iops,
+                rank: |row| one(row, DiskOp::Write, 1024),
+                detail,
+            },
+        ],
+        &[Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail }],
     ],
     unknown: "no expectation known; give one with --declare disk.read_bps=… disk.read_iops=…",
     ..AnswerRules::DEFAULT
@@ -25,24 +60,25 @@ pub(super) fn reach(_: &Row) -> Option<[f64; 2]> {
     None
 }
 
-fn random_read_one(row: &Row) -> Option<i64> {
-    rank(row, DiskOp::Read, |own| is_random(own) && own.depth == 1)
+fn one(row: &Row, op: DiskOp, block: u64) -> Option<i64> {
+    rank(row, op, |own| is_random(own, block) && own.depth == 1)
 }
 
 fn random_read_many(row: &Row) -> Option<i64> {
-    rank(row, DiskOp::Read, |own| is_random(own) && own.depth > 1)
+    rank(row, DiskOp::Read, |own| is_random(own, 4096) && own.depth > 1)
 }
 
-fn random_write(row: &Row) -> Option<i64> {
-    rank(row, DiskOp::Write, |own| is_random(own) && own.depth == 1)
+/// The most threads, at least two: as many requests in flight.
+fn random_read_threads(row: &Row) -> Option<i64> {
+    one(row, DiskOp::Read, 1024).filter(|_| row.params.threads() > 1).map(|least| -least)
 }
 
 fn sequential_read(row: &Row) -> Option<i64> {
     rank(row, DiskOp::Read, |own| own.pattern == DiskPattern::Sequential && own.block == 1 << 20)
 }
 
-fn is_random(own: &DiskParams) -> bool {
-    own.pattern == DiskPattern::Random && own.block == 4096
+fn is_random(own: &DiskParams, block: u64) -> bool {
+    own.pattern == DiskPattern::Random && own.block == block
 }
 
 /// The least threads, of these the deepest queue, past the page cache and without a load or synchronous writes.

@@ -9,7 +9,7 @@ use super::label::{params, solves_as_hpl};
 
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "CPU",
-    headlines: &[Headline {
+    headlines: &[&[Headline {
         title: "LINPACK",
         metric: MetricName::Throughput,
         rank: |row| {
@@ -17,7 +17,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             i64::try_from(own.n).ok().map(|n| n + (i64::from(own.threads) << 32))
         },
         detail: |row| format!("N={}", params(row).map_or(0, |own| own.n)),
-    }],
+    }]],
     unknown: "no expectation known; assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };

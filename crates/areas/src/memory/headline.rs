@@ -11,24 +11,30 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Memory",
     headlines: &[
-        Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail },
-        Headline {
-            title: "non-temporal write",
-            metric: MetricName::Throughput,
-            rank: |row| most(row, MemoryOp::WriteNt),
-            detail: |_| String::new(),
-        },
-        Headline {
-            title: "latency, 4K pages",
-            metric: MetricName::Latency,
-            rank: |row| {
-                let own = params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none())?;
-                let is_single = own.threads == 1 && own.chains.is_none_or(|chains| chains == 1) && own.group.is_none();
-                let is_latency = is_single && own.pages == Pages::Base4K && own.op == MemoryOp::Load;
-                is_latency.then(|| i64::try_from(own.working_set).unwrap_or(i64::MAX))
+        &[Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail }],
+        &[
+            Headline {
+                title: "non-temporal write",
+                metric: MetricName::Throughput,
+                rank: |row| most(row, MemoryOp::WriteNt),
+                detail: |_| String::new(),
             },
-            detail: |_| String::new(),
-        },
+            Headline { title: "write", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Write), detail },
+        ],
+        &[
+            Headline {
+                title: "latency, 4K pages",
+                metric: MetricName::Latency,
+                rank: |row| latency(row, Pages::Base4K),
+                detail: |_| String::new(),
+            },
+            Headline {
+                title: "latency, 2M pages",
+                metric: MetricName::Latency,
+                rank: |row| latency(row, Pages::Huge2M),
+                detail: |_| String::new(),
+            },
+        ],
     ],
     unknown: "no expectation known; give one with --declare memory.channels=… memory.mts=…",
     ..AnswerRules::DEFAULT
@@ -39,9 +45,18 @@ pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
     params(row).filter(|own| own.pattern == MemoryPattern::Sequential).map(|_| [0.75, 1.0])
 }
 
-/// The most threads.
+/// The most threads; of these the stream without blocks.
 fn most(row: &Row, op: MemoryOp) -> Option<i64> {
-    streams(row, op).then(|| row.params.threads().into())
+    let in_blocks = params(row).is_some_and(|own| own.block.is_some());
+    streams(row, op).then(|| 2 * i64::from(row.params.threads()) - i64::from(in_blocks))
+}
+
+/// One chain of loads in the largest working set.
+fn latency(row: &Row, pages: Pages) -> Option<i64> {
+    let own = params(row).filter(|own| own.pattern == MemoryPattern::Chase && own.background.is_none())?;
+    let is_single = own.threads == 1 && own.chains.is_none_or(|chains| chains == 1) && own.group.is_none();
+    let is_latency = is_single && own.pages == pages && own.op == MemoryOp::Load;
+    is_latency.then(|| i64::try_from(own.working_set).unwrap_or(i64::MAX))
 }
 
 fn detail(row: &Row) -> String {

@@ -11,18 +11,18 @@ use super::label::{is_loopback, params};
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Network",
     headlines: &[
-        Headline {
+        &[Headline {
             title: "TCP",
             metric: MetricName::Throughput,
             rank: |row| fewest(row, NetMode::Stream),
             detail: |row| counted(row.params.threads().into(), "stream"),
-        },
-        Headline {
+        }],
+        &[Headline {
             title: "TCP round trip",
             metric: MetricName::Latency,
             rank: |row| fewest(row, NetMode::Pingpong),
             detail: |row| params(row).map_or_else(String::new, |own| size(own.block)),
-        },
+        }],
     ],
     unknown: "no expectation known; give one with --declare net.link_bps=… net.latency_s=…",
     no_answer: |rows| {

@@ -1,8 +1,9 @@
 //! The lines of the first screen, found in the plans of suites and areas.
 
 use model::document::Row;
-use model::experiment::{Area, Params};
+use model::experiment::Params;
 use model::isa::MemoryPattern;
+use verdict::answer::headline_rows;
 
 use super::{machine_with_cpus, request, request_of};
 use crate::memory::choice::MemoryChoice;
@@ -13,19 +14,27 @@ use crate::{RULES, plan};
 fn lines(request: &Request) -> Vec<(String, Option<String>)> {
     let plan = plan(request, &machine_with_cpus(2)).unwrap();
     let rows: Vec<Row> = plan.rows.iter().map(|row| Row::planned(&row.experiment, "")).collect();
-    let line = |(area, headline): (Area, &verdict::headline::Headline)| {
-        let of_area: Vec<&Row> = rows.iter().filter(|row| row.area == area).collect();
-        let row = headline.row(&of_area);
-        (headline.words(row), row.map(|row| row.id.clone()))
-    };
-    RULES.iter().flat_map(|rules| rules.answer.headlines.iter().map(|one| line((rules.area, one)))).collect()
+    let (lines, unplanned) = headline_rows(&rows, 2, RULES);
+    let planned = lines.into_iter().map(|line| (line.words, Some(line.row.id.clone())));
+    planned.chain(unplanned.into_iter().map(|title| (title.to_owned(), None))).collect()
 }
 
 #[test]
 fn every_suite_of_all_areas_has_every_line() {
-    for suite in ["quick", "standard"] {
+    for suite in ["quick", "standard", "classic"] {
         let missing: Vec<_> = lines(&request(suite)).into_iter().filter(|(_, row)| row.is_none()).collect();
         assert!(missing.is_empty(), "{suite}: {missing:?}");
+    }
+}
+
+/// Its thread counts go beyond the CPUs, and its largest systems beyond the time for each.
+#[test]
+fn the_classic_lines_have_a_cpu_for_each_thread() {
+    let lines = lines(&request("classic"));
+    let ids: Vec<&str> = lines.iter().filter_map(|(_, id)| id.as_deref()).collect();
+    assert!(ids.iter().all(|id| id.ends_with("/t1") || id.ends_with("/t2")), "{ids:?}");
+    for id in ["memory/sequential-read/t2", "memory/sequential-write/t2", "disk/random-read/1KiB/d1/t2"] {
+        assert!(ids.contains(&id), "{id}: {ids:?}");
     }
 }
 

@@ -184,6 +184,11 @@ pub struct Cache {
 }
 
 impl Cpu {
+    /// CPUs that this process may run on; without a known one as many as can be counted.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.available_cpus.len()).ok().filter(|cpus| *cpus > 0).unwrap_or(u32::MAX)
+    }
+
     /// One logical CPU per physical core among `cpus`, in their order; an unlisted CPU counts as a core.
     pub fn one_per_core(&self, cpus: &[u32]) -> Vec<u32> {
         let mut seen = BTreeSet::new();

@@ -8,7 +8,7 @@ use model::sample::ExpectationVerdict;
 use model::warning::Confidence;
 
 use super::tables::Anchors;
-use crate::terminal::answer::{expected, missing, scale, verdict, why_low};
+use crate::terminal::answer::{expected, missing, scale, verdict, why_not_high};
 
 /// The verdict on the machine, the answers of its areas, and why confidence is low.
 pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
@@ -20,7 +20,8 @@ pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
     context! {
         verdict => verdict(&answers),
         lines => said.collect::<Vec<_>>(),
-        why_low => why_low(lines),
+        unplanned => areas::unplanned(document),
+        why => why_not_high(lines),
         state => crate::terminal::state(document),
     }
 }
@@ -28,7 +29,7 @@ pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
 /// The lines of the headline table.
 pub(super) fn headlines(lines: &[HeadlineRow<'_>], anchors: &Anchors<'_>) -> Vec<Value> {
     let line = |line: &HeadlineRow<'_>| {
-        let anchor = line.row.and_then(|row| anchors.link(&row.id));
+        let anchor = anchors.link(&line.row.id);
         let words = &line.words;
         let Some(metric) = line.metric else {
             return context! { group => line.group, accent => line.area.name(), words, anchor, missing => missing(line) };
@@ -45,7 +46,7 @@ pub(super) fn headlines(lines: &[HeadlineRow<'_>], anchors: &Anchors<'_>) -> Vec
             undisturbed => metric.summary.undisturbed.as_ref().map(|found| scale.three(found.value)),
             expected => expected(metric, scale).replace("  ", ", "),
             below => metric.verdict == Some(ExpectationVerdict::Below),
-            confidence => line.row.and_then(|row| row.confidence).map(Confidence::name),
+            confidence => line.row.confidence.map(Confidence::name),
         }
     };
     lines.iter().map(line).collect()

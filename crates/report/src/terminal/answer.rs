@@ -40,8 +40,7 @@ pub struct Surroundings {
 pub fn answer(document: &Document, around: &Surroundings, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let lines = areas::headlines(document);
-    let why_low = why_low(&lines).map_or_else(Vec::new, |text| wrap(&style.clean(&text), "", style.width));
-    let evidence = [why_low, next(document, around, style)].concat();
+    let evidence = [why_lines(document, &lines, style), next(document, around, style)].concat();
     let parts =
         [head(document, style), answers(&areas::answer_lines(document), style), headlines(&lines, style), evidence];
     let text = separated(&parts);
@@ -171,7 +170,7 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
         metric.summary.undisturbed.as_ref().map(|found| scale.three(found.value)).unwrap_or_default()
     });
     let confidence = |line: &HeadlineRow<'_>| {
-        let level = line.row.filter(|_| line.metric.is_some()).and_then(|row| row.confidence);
+        let level = line.metric.and(line.row.confidence);
         level.map_or_else(Cell::default, |level| Cell::new(level.to_string(), super::row::confidence_tone(level)))
     };
     [
@@ -220,38 +219,44 @@ fn is_open(range: &Expectation) -> bool {
 
 /// Why a benchmark has no value.
 pub(crate) fn missing(line: &HeadlineRow<'_>) -> String {
-    match line.row {
-        None => "not measured: not in the plan of this run".to_owned(),
-        Some(row) if row.status == Status::Ok => "not measured: the result has no such value".to_owned(),
-        Some(row) => {
-            format!(
-                "not measured: {}",
-                crate::reason::reason_words(row.reason.as_deref().unwrap_or("no reason is known"))
-            )
-        }
-    }
+    let reason = match line.row.status {
+        Status::Ok => "the result has no such value".to_owned(),
+        _ => crate::reason::reason_words(line.row.reason.as_deref().unwrap_or("no reason is known")),
+    };
+    format!("not measured: {reason}")
 }
 
-/// Why the confidence in headline results is low, and what helps: the warning that most of them share.
-pub(crate) fn why_low(lines: &[HeadlineRow<'_>]) -> Option<String> {
-    let measured = lines.iter().filter(|line| line.metric.is_some());
-    let measured: Vec<(&Row, &str)> = measured.filter_map(|line| Some((line.row?, line.words.as_str()))).collect();
-    let low: Vec<_> = measured.iter().filter(|(row, _)| row.confidence == Some(Confidence::Low)).collect();
-    let lowers = |warning: &&Warning| warning.confidence == Confidence::Low;
-    let warnings: Vec<&Warning> = low.iter().flat_map(|(row, _)| row.warnings.iter().filter(lowers)).collect();
+/// What the table leaves open: benchmarks that the plan does not have, and why the confidence is not high.
+fn why_lines(document: &Document, lines: &[HeadlineRow<'_>], style: &Style) -> Vec<String> {
+    let texts = areas::unplanned(document).into_iter().chain(why_not_high(lines));
+    texts.flat_map(|text| wrap(&style.clean(&text), "", style.width)).collect()
+}
+
+/// Why the confidence in headline results is low or fair, and what helps: the warning that most of them share.
+pub(crate) fn why_not_high(lines: &[HeadlineRow<'_>]) -> Option<String> {
+    let measured: Vec<(&Row, &str)> =
+        lines.iter().filter(|line| line.metric.is_some()).map(|line| (line.row, line.words.as_str())).collect();
+    let level =
+        measured.iter().filter_map(|(row, _)| row.confidence).max().filter(|level| *level != Confidence::High)?;
+    let such: Vec<_> = measured.iter().filter(|(row, _)| row.confidence == Some(level)).collect();
+    let lowers = |warning: &&Warning| warning.confidence == level;
+    let warnings: Vec<&Warning> = such.iter().flat_map(|(row, _)| row.warnings.iter().filter(lowers)).collect();
     // The order of the codes is from causes to symptoms: of equally frequent ones the first is the cause.
     let code =
         WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count())?;
     let of_code = warnings.iter().filter(|warning| warning.code == *code);
     let worst = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal))?;
     let all = counted(measured.len() as u64, "result");
-    let which = match &low[..] {
+    let which = match &such[..] {
         [(_, words)] => format!("1 of {all}: {words}"),
-        _ => format!("{} of {all}", low.len()),
+        _ => format!("{} of {all}", such.len()),
     };
-    // What was seen, without its effect.
-    let seen = worst.text.split_inclusive(". ").next().unwrap_or_default().trim_end();
-    Some(format!("Confidence is low in {which}. {seen} {}", worst.advice))
+    Some(format!("Confidence is {level} in {which}. {} {}", first_sentence(&worst.text), worst.advice))
+}
+
+/// What was seen, without its effect.
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
 }
 
 fn next(document: &Document, around: &Surroundings, style: &Style) -> Vec<String> {

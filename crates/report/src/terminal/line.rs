@@ -1,6 +1,7 @@
 //! One result as one line, for the live progress.
 
 use model::document::{Row, Status};
+use model::machine::Machine;
 use model::sample::MetricName;
 use model::unit::Unit;
 
@@ -69,11 +70,11 @@ struct HeadlineLine {
 
 impl HeadlineLines {
     /// Those among the planned benchmarks.
-    pub fn new(planned: &[Row]) -> Self {
+    pub fn new(planned: &[Row], machine: &Machine) -> Self {
         let mut title = "";
-        let all = areas::headlines_of(planned).into_iter().filter_map(|line| {
+        let all = areas::headlines_of(planned, machine).into_iter().map(|line| {
             title = if line.group.is_empty() { title } else { line.group };
-            Some(HeadlineLine { id: line.row?.id.clone(), title, words: line.words, metric: line.metric_name })
+            HeadlineLine { id: line.row.id.clone(), title, words: line.words, metric: line.metric_name }
         });
         Self(all.collect())
     }

@@ -112,7 +112,7 @@ fn measure(
         store: environment::store().ok().map(|store| store.root().to_owned()),
         ..Setting::new(worker_command()?, program(), &machine, &declared, began)
     };
-    let mut progress = Progress::new(options.quiet, &plan);
+    let mut progress = Progress::new(options.quiet, &plan, &machine);
     let finished = runner::run(&plan, &setting, folder.as_ref(), &mut |event| progress.event(event));
     progress.end();
     // The server is free for other clients while our output is read.

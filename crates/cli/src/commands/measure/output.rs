@@ -35,7 +35,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     let style = Stream::Output.style();
     let around = surroundings(&finished.document, folder, page.as_deref());
     // Without a headline benchmark the tables are all that there is.
-    let details = options.details || areas::headlines(&finished.document).iter().all(|line| line.row.is_none());
+    let details = options.details || areas::headlines(&finished.document).is_empty();
     let tables = if details { report::terminal::render(&finished.document, &style) } else { String::new() };
     let answer = report::terminal::answer(&finished.document, &around, &style);
     let parts = [tables, answer].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();

@@ -57,7 +57,7 @@ pub(super) fn resume(run: &str, suite: Option<&str>, key: Option<&Key>, options:
         let (left, rows) = (cut_off.left().len(), cut_off.asked.plan.rows.len());
         complain(&format!("resuming {}: {left} of {rows} benchmarks are left", document.run.id));
     }
-    let mut progress = Progress::new(options.quiet, &cut_off.asked.plan);
+    let mut progress = Progress::new(options.quiet, &cut_off.asked.plan, &document.machine);
     let finished = runner::go_on(cut_off, &setting, &mut |event| progress.event(event));
     progress.end();
     let (finished, folder) = finished?;
