@@ -39,6 +39,8 @@ pub struct Target<'a> {
     pub version: &'a str,
     /// Offered load in bytes per second; `None`: as fast as possible.
     pub offered_rate: Option<f64>,
+    /// Bytes of the receive buffer that the kernel grants our datagrams; `None`: the system's default.
+    pub receive_buffer: Option<u64>,
 }
 
 /// A command line with its environment and its needs.
@@ -154,6 +156,7 @@ impl<'a> Target<'a> {
             our_rate: None,
             version: "",
             offered_rate: None,
+            receive_buffer: None,
         }
     }
 

@@ -183,6 +183,7 @@ fn invocation(
         our_rate: experiment.net().is_none().then_some(SLOW_RATE),
         version: found.version.as_deref().unwrap_or_default(),
         offered_rate: None,
+        receive_buffer: None,
     };
     // Two tools run at a time, unpinned so that neither is in the other's way.
     Ok((Invocation { cpus: Vec::new(), ..reference.invocation(&target)? }, file))

@@ -15,6 +15,7 @@ use tools::rate_search::{MOST_RUNS, sent_too_fast};
 use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
 
 use super::reference_pairs::{COMMON, enter};
+use crate::engines::net::granted_receive_buffer;
 use crate::references::detect::{Detected, Found, NotFound, Places, detect};
 use crate::references::own::Lasting;
 use crate::references::run::run;
@@ -127,6 +128,7 @@ impl PairedTool {
                 our_rate,
                 version: found.version.as_deref().unwrap_or_default(),
                 offered_rate: self.progress.search.rate(),
+                receive_buffer: granted_receive_buffer(),
             };
             let reading = self.tool.invocation(&target).map_err(String::from).and_then(|invocation| {
                 overwritten |= invocation.files.iter().any(|file| file.overwritten);

@@ -10,7 +10,7 @@ use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol};
 use serde_json::json;
 
-use super::{over_udp, sender, server, streams};
+use super::{over_udp, receive_buffer, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
 use crate::output::{Output, Reading, ToolError, details, number_in, positive, refuse_if};
@@ -26,7 +26,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     launcher: None,
     version: VersionSource::Asked { argument: "-v", prefix: "iperf version ", oldest: (2, 0) },
     compared_with: "streams on the loopback interface, TCP and UDP, from the client to the server",
-    equal: "the block, the connections and the CPUs of both sides",
+    equal: "the block, the connections, the CPUs of both sides, and over UDP the receive buffer",
     rules: &[&UNARRIVED, &UNSET, &CALL_EACH],
     how_to_get: "Debian package iperf; https://sourceforge.net/projects/iperf2",
     example: || examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
@@ -60,8 +60,8 @@ impl Adapter for Iperf {
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let (udp, report, listens_for) = match params.protocol {
-            Protocol::Tcp => ("", "-yC", ListensFor::Tcp),
-            Protocol::Udp => ("-u", "-fb", ListensFor::Udp),
+            Protocol::Tcp => (String::new(), "-yC", ListensFor::Tcp),
+            Protocol::Udp => (format!("-u{}", receive_buffer(target)), "-fb", ListensFor::Udp),
         };
         let old = major_minor(target.version).is_some_and(|version| version < KNOWN_OVER_UDP);
         let reason = format!("the UDP report of version {} is not supported; 2.1 is required", target.version);
@@ -70,7 +70,7 @@ impl Adapter for Iperf {
         let block = params.block;
         let client = format!(
             "-c127.0.0.1 -p{PORT} {} -l{block} -P{} -t{seconds} {report}",
-            over_udp(params, target.offered_rate, WITHOUT_LIMIT),
+            over_udp(params, target, WITHOUT_LIMIT),
             params.threads
         );
         let server = server(target, &format!("-s -B127.0.0.1 -p{PORT} {udp} -l{block}"), listens_for);
@@ -88,11 +88,11 @@ impl Adapter for Iperf {
     fn differences(params: &NetParams, version: &str, _reading: &Reading) -> Vec<Option<Reason>> {
         match params.protocol {
             Protocol::Udp => vec![CALL_EACH.says(format!(
-                "iperf {version} makes a system call for each datagram and looks at the clock before the next, and leaves \
-                 the receive buffer at the system's default"
+                "iperf {version} makes a system call for each datagram and looks at the clock before the next"
             ))],
             Protocol::Tcp => vec![
-                UNARRIVED.says("iperf counts bytes that its client passes to the kernel, ours counts bytes that arrive"),
+                UNARRIVED
+                    .says("iperf counts bytes that its client passes to the kernel, ours counts bytes that arrive"),
                 UNSET.says("iperf sets neither its buffers nor the CPU of each thread"),
             ],
         }

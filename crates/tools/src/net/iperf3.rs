@@ -2,7 +2,7 @@
 //!
 //! The value is the receiver's, the sum of both directions where both are measured. It measures whole seconds without a
 //! warm-up. Its own pinning (`-A`) puts all streams on one CPU and is not used: a process inherits the CPUs of its end.
-//! Over UDP it makes a system call per datagram, with the system's socket buffers; segmentation offload (`--gsro`) is used
+//! Over UDP it makes a system call per datagram, with our receive buffer (`-w`, for both ends); segmentation offload (`--gsro`) is used
 //! where ours is, from the first version with it. It cannot search for the highest rate within a loss goal: it runs
 //! unlimited (`-b 0`), or at the rate that [`crate::rate_search`] finds before the first pair.
 
@@ -26,7 +26,7 @@ static DESCRIPTION: ToolDescription = ToolDescription {
     launcher: None,
     version: VersionSource::Asked { argument: "--version", prefix: "iperf ", oldest: (3, 1) },
     compared_with: "streams on the loopback interface, TCP and UDP, in any direction",
-    equal: "the block, the connections, the direction and the CPUs of both sides",
+    equal: "the block, the connections, the direction, the CPUs of both sides, and over UDP the receive buffer",
     rules: &[&ONE_THREAD, &CALL_EACH, &BUSY, &UNPINNED],
     how_to_get: "Debian package iperf3; https://github.com/esnet/iperf",
     example: || examples::net(Protocol::Tcp, NetMode::Stream, 128 << 10, 1),
@@ -73,7 +73,7 @@ impl Adapter for Iperf3 {
         };
         let client = format!(
             "-c127.0.0.1 -p{PORT} {} {} {direction} -l{} -P{} -t{seconds} -J",
-            over_udp(params, target.offered_rate, 0.0),
+            over_udp(params, target, 0.0),
             if offload(params, target.version) { "--gsro" } else { "" },
             params.block,
             params.threads
@@ -109,8 +109,7 @@ impl Adapter for Iperf3 {
         let threads = params.threads;
         let one_thread = threads > 1 && major_minor(version).is_some_and(|version| version < THREAD_PER_STREAM);
         let call_each = format!(
-            "iperf3 {version} makes a system call for each datagram, at either end, and leaves the receive buffer at the \
-             system's default"
+            "iperf3 {version} makes a system call for each datagram, at either end; ours sends and receives many in each"
         );
         let ends =
             [("sender", "sender_cpu"), ("receiver", "receiver_cpu"), ("client", "near_cpu"), ("server", "far_cpu")];

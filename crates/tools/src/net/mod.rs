@@ -33,14 +33,19 @@ pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a 
     refuse_if(tool, &reasons).map(|()| params)
 }
 
-/// The options for UDP: the offered load per stream and direction, or `unlimited`; nothing for TCP.
-pub(super) fn over_udp(params: &NetParams, offered_rate: Option<f64>, unlimited: f64) -> String {
+/// The options for UDP: the offered load per stream and direction, or `unlimited`, and our receive buffer; nothing for TCP.
+pub(super) fn over_udp(params: &NetParams, target: &Target<'_>, unlimited: f64) -> String {
     if params.protocol != Protocol::Udp {
         return String::new();
     }
     let directions = if params.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
     let of_each = |rate: f64| (8.0 * rate / (directions * f64::from(params.threads))).ceil();
-    format!("-u -b{}", offered_rate.map_or(unlimited, of_each))
+    format!("-u -b{}{}", target.offered_rate.map_or(unlimited, of_each), receive_buffer(target))
+}
+
+/// The option for our receive buffer: the kernel doubles what is asked for.
+pub(super) fn receive_buffer(target: &Target<'_>) -> String {
+    target.receive_buffer.map_or_else(String::new, |bytes| format!(" -w{}", bytes / 2))
 }
 
 pub(super) fn sender(target: &Target<'_>, seconds: f64, client: &str, server: Server) -> Invocation {

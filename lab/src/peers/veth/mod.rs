@@ -220,6 +220,7 @@ impl Ends<'_> {
                 our_rate: None,
                 version: found.version.as_deref().unwrap_or_default(),
                 offered_rate: comparison.search.rate(),
+                receive_buffer: None,
                 launcher: None,
             };
             let invocation = tool.invocation(&target)?;

@@ -36,6 +36,7 @@ use crate::net::listener::{DataConnections, Listener};
 use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
 pub(crate) use connect::serve_late;
+pub(crate) use datagrams::receiving::granted_receive_buffer;
 use flow::NetFlow;
 pub(super) use flow::of_two_threads;
 

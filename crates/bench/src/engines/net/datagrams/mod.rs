@@ -7,7 +7,7 @@ mod exchange;
 mod header;
 mod pace;
 pub(super) mod pool;
-mod receiving;
+pub(super) mod receiving;
 mod search;
 mod sending;
 mod server;

@@ -1,7 +1,7 @@
 //! The receiving side of a flow of datagrams, the same at both ends.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -10,6 +10,7 @@ use sys::net::datagrams::Receiver;
 
 use super::super::flows::is_late;
 use super::super::link::blocks::invalid;
+use super::super::link::sizes::receive_buffer_bytes;
 use super::super::session::PEEK_NOW;
 use super::account::Account;
 use super::header::Form;
@@ -23,6 +24,17 @@ const VERIFIED_BYTES: usize = 1 << 20;
 /// Of later batches, the first datagram of every such batch.
 const VERIFIED_BATCHES: u32 = 16;
 pub(super) const RECEIVING: [&str; 2] = ["gro", "recvmmsg"];
+
+/// The receive buffer that the kernel grants, so that a reference tool has as large a one. Tools set the send buffer to the
+/// same size, and iperf3 fails where the kernel grants less.
+pub(crate) fn granted_receive_buffer() -> Option<u64> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let options = SockRef::from(&socket);
+    options.set_recv_buffer_size(RECEIVE_BUFFER_BYTES).ok()?;
+    options.set_send_buffer_size(RECEIVE_BUFFER_BYTES).ok()?;
+    let sending = options.send_buffer_size().ok()?;
+    Some(receive_buffer_bytes(&socket)?.min(sending as u64))
+}
 
 pub(super) struct Receiving {
     pub(super) form: Form,
