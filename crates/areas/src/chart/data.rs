@@ -208,17 +208,17 @@ pub struct Look {
 }
 
 impl Look {
-    /// The look of the n-th series of a chart, in the colour of its meaning if it has one.
+    /// The look of the n-th series of a chart, in the colour of its meaning if it has one. Dashes and shape differ too, for
+    /// paper without colours.
     pub fn nth(index: usize, hue: Option<Hue>) -> Self {
         const SHAPES: [Shape; 7] =
             [Shape::Circle, Shape::Square, Shape::Triangle, Shape::Diamond, Shape::Down, Shape::Plus, Shape::Cross];
-        let dash = if hue.is_some() { index } else { index / 3 };
-        Self { hue: hue.unwrap_or(Hue::Plain(index % 3)), dash: dash % 4, shape: SHAPES[index % SHAPES.len()] }
+        Self { hue: hue.unwrap_or(Hue::Plain(index % 3)), dash: index % 4, shape: SHAPES[index % SHAPES.len()] }
     }
 
     /// The look of the n-th of several counts, ascending.
     pub fn step(index: usize, count: usize) -> Self {
-        Self { dash: 0, ..Self::nth(index, Some(Hue::step(index, count))) }
+        Self::nth(index, Some(Hue::step(index, count)))
     }
 }
 
