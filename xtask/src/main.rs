@@ -15,6 +15,7 @@ mod codegen;
 mod deny;
 mod documents;
 mod invariants;
+mod similar;
 mod steps;
 mod test_runs;
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let tally = match (arguments.as_slice(), named) {
         ([name], _) if name == "test" => return run_all(&shell),
         ([name, rest @ ..], _) if name == "codegen" => codegen::run(&shell, rest),
+        ([name, rest @ ..], _) if name == "similar" => return similar::run(&shell, rest),
         ([_], Some(step)) => Some((step.run)(&shell)),
         _ => None,
     };

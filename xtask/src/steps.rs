@@ -41,7 +41,8 @@ pub(crate) fn usage() -> String {
     let lines: Vec<String> = STEPS.iter().map(|step| format!("  {:<12}  {}\n", step.name, step.about)).collect();
     let lines = lines.concat();
     let all = "everything below but what changes files: all that must hold";
-    format!("Usage: cargo xtask COMMAND\n\n  {:<12}  {all}\n{lines}", "test")
+    let similar = "add a run to the results of similar machines that the program ships: similar add RUN";
+    format!("Usage: cargo xtask COMMAND\n\n  {:<12}  {all}\n{lines}  {:<12}  {similar}\n", "test", "similar")
 }
 
 /// Runs every step of the test, whatever came of those before it, and prints what came of all.

@@ -27,7 +27,7 @@ pub use request::{Choices, CoreFeatures, References, Request};
 pub use suite::{Suite, SuiteReferences};
 pub use threads::place;
 pub use verdict::answer::HeadlineRow;
-pub use verdict::expectation::source_words;
+pub use verdict::expectation::{below, source_words};
 
 #[cfg(test)]
 mod tests;

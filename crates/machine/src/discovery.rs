@@ -6,6 +6,7 @@ use model::machine::Machine;
 use crate::cpu::{caches, processor};
 use crate::disk::drives::Drive;
 use crate::disk::{storage, uplinks};
+use crate::expected;
 use crate::ledger::Ledger;
 use crate::memory::{self, platforms};
 use crate::net::interfaces;
@@ -49,6 +50,7 @@ pub fn discover(root: &Sysroot) -> Machine {
     devices(&machine, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);
     (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
+    expected::set(&mut machine);
     machine
 }
 

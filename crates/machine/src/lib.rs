@@ -6,6 +6,7 @@ mod cpu;
 mod declared;
 mod discovery;
 mod disk;
+mod expected;
 #[cfg(test)]
 #[path = "tests/fixture.rs"]
 mod fixture;
@@ -30,6 +31,8 @@ pub use discovery::discover;
 pub use disk::filesystems::{FilesystemClass, FilesystemKind, filesystem_kind, filesystem_named};
 pub use disk::storage::{storage, storage_source};
 pub use disk::throttle::io_limits;
+pub use expected::declare_type;
+pub use expected::similar::similarity_key;
 pub use limits::disk::disk_peaks;
 pub use limits::memory::memory_peaks;
 pub use limits::net::{NetEnd, NetPath, net_peaks};
@@ -50,4 +53,3 @@ pub use surroundings::settings::settings;
 pub use surroundings::{Watched, surroundings};
 pub use sysroot::Sysroot;
 pub use system::cgroup::throttled_seconds;
-pub use system::cloud::declare_type;

@@ -2,10 +2,10 @@
 //! no range and no verdict.
 
 use model::document::{Row, Status};
-use model::machine::Machine;
-use model::number::{clock, percent_whole};
+use model::machine::{ExpectedQuantity, Machine, MachineExpectation};
+use model::number::{Notation, clock, percent_whole, quantity};
 use model::peak::{Peak, PeakKind};
-use model::sample::{Expectation, ExpectationVerdict, Metric, MetricName};
+use model::sample::{Expectation, ExpectationVerdict, HIGHEST_CLOCK_HZ, Metric, MetricName};
 use model::unit::Better;
 use model::warning::Confidence;
 
@@ -13,11 +13,15 @@ use crate::rules::AreaRules;
 
 /// The source of expectations from earlier runs of the same machine.
 pub const HISTORY: &str = "history";
-/// No processor's clock is higher, in Hz: the end of the range above a base clock whose boost is unknown.
-const HIGHEST_CLOCK_HZ: f64 = 10e9;
 /// The share of its data sheet that a healthy device reaches; makers round, and state the slowest of a series.
 const OF_DATASHEET: [f64; 2] = [0.9, 1.1];
-/// Sources, the most specific first, with the limits that they are.
+/// Results of machines like this one.
+const SIMILAR: &str = "similar";
+/// The fewest other machines whose results are a range: fewer are shown, and judge nothing.
+const LEAST_MACHINES: u32 = 3;
+/// The sources of ranges, the most specific first.
+const MOST_SPECIFIC: &[&str] = &["declared", "published", "datasheet", "link", "limit", SIMILAR, HISTORY];
+/// Limits that are sources of ranges, the most specific first.
 const SOURCES: &[(PeakKind, &str)] = &[
     (PeakKind::Declared, "declared"),
     (PeakKind::Datasheet, "datasheet"),
@@ -35,18 +39,51 @@ pub fn set(rules: &AreaRules, row: &mut Row, machine: &Machine) {
     let reach = (rules.limit.reach)(row);
     let faster_clock = row.metric(MetricName::Clock).and_then(undisturbed_clock).unwrap_or(1.0);
     let confidence = row.confidence;
-    // Those from earlier runs are known when a run ends, and stored with it.
-    row.metrics.iter_mut().for_each(|metric| metric.expectations.retain(|range| range.source == HISTORY));
-    if let Some(headline) = row.metrics.first_mut() {
-        let ranges = of_limits(headline, reach, faster_clock);
-        headline.expectations.splice(0..0, ranges);
+    let quantity = |metric: &Metric| metric.name.known().and_then(|name| (rules.limit.published)(row, name, machine));
+    let quantities: Vec<Option<ExpectedQuantity>> = row.metrics.iter().map(quantity).collect();
+    for (index, (metric, quantity)) in row.metrics.iter_mut().zip(quantities).enumerate() {
+        // Those from earlier runs are known when a run ends, and stored with it.
+        metric.expectations.retain(|range| range.source == HISTORY);
+        let is_clock = metric.name == MetricName::Clock;
+        let of_limits = if index == 0 { of_limits(metric, reach, faster_clock) } else { Vec::new() };
+        let of_clock = if is_clock && quantity.is_some() { of_clock(machine) } else { None };
+        let applies = |one: &&MachineExpectation| match quantity {
+            _ if one.benchmark.is_some() => {
+                one.benchmark.as_ref() == Some(&row.id) && one.metric.as_ref() == Some(&metric.name)
+            }
+            Some(quantity) => one.quantity == quantity,
+            None => false,
+        };
+        let of_machine = machine.expected.iter().filter(applies).map(|one| one.range.clone());
+        metric.expectations.extend(of_machine.chain(of_limits).chain(of_clock));
+        judge(metric, confidence);
     }
-    if let Some(clock) = row.metrics.iter_mut().find(|metric| metric.name == MetricName::Clock) {
-        clock.expectations.splice(0..0, of_clock(machine));
-    }
-    for metric in &mut row.metrics {
-        metric.verdict = metric.expectations.first().and_then(|range| verdict(metric, range, confidence));
-    }
+}
+
+/// Orders a metric's expectations and sets the verdict against the first that judges.
+pub fn judge(metric: &mut Metric, confidence: Option<Confidence>) {
+    let rank = |range: &Expectation| {
+        let source = MOST_SPECIFIC.iter().position(|source| *source == range.source);
+        (!judges(range), source.unwrap_or(MOST_SPECIFIC.len()))
+    };
+    metric.expectations.sort_by_key(rank);
+    let first = metric.expectations.first().filter(|range| judges(range));
+    metric.verdict = first.and_then(|range| verdict(metric, range, confidence));
+}
+
+/// The first metric of a result that is below its expected range, in a sentence; `None` without one.
+pub fn below(row: &Row) -> Option<String> {
+    let metric = row.metrics.iter().find(|metric| metric.verdict == Some(ExpectationVerdict::Below))?;
+    let range = metric.expectations.first()?;
+    let notation = Notation::of(row.area, metric.unit);
+    let value = quantity(judged_value(metric), notation);
+    let [from, to] = [range.low, range.high].map(|end| quantity(end, notation));
+    Some(format!("{} {value} is below the expected {from} to {to} ({})", metric.name, source_words(range)))
+}
+
+/// Whether a value outside of a range is below or above what it should be.
+fn judges(range: &Expectation) -> bool {
+    range.source != SIMILAR || range.n.is_some_and(|n| n >= LEAST_MACHINES)
 }
 
 /// The clock without interference over the measured one.
@@ -85,19 +122,22 @@ fn of_clock(machine: &Machine) -> Option<Expectation> {
     Some(Expectation { source: "limit".to_owned(), low, high, text, origin: None, date: None, n: None })
 }
 
-/// The whole interval of the value against the range: of the value without interference where that is known, since noise is
-/// no property of the machine. A result of low confidence can be as expected, but never below or above.
+/// The value against the range: of the value without interference where that is known, since noise is no property of the
+/// machine. It is below or above where it is outside and its interval excludes the middle of the range, so that neither
+/// noise nor a tolerated difference alone decides. A result of low confidence can be as expected, but never below or above.
 pub(crate) fn verdict(
     metric: &Metric,
     range: &Expectation,
     confidence: Option<Confidence>,
 ) -> Option<ExpectationVerdict> {
     let is_low = confidence == Some(Confidence::Low);
+    let value = judged_value(metric);
     let [low, high] = match &metric.summary.undisturbed {
         Some(undisturbed) => undisturbed.ci95.unwrap_or([undisturbed.value; 2]),
         None => metric.summary.ci95.filter(|_| !is_low)?,
     };
-    match (high < range.low, low > range.high, metric.better) {
+    let middle = f64::midpoint(range.low, range.high);
+    match (value < range.low && high < middle, value > range.high && low > middle, metric.better) {
         (false, false, _) => Some(ExpectationVerdict::AsExpected),
         _ if is_low => None,
         (true, _, Better::Higher) | (_, true, Better::Lower) => Some(ExpectationVerdict::Below),
@@ -110,6 +150,8 @@ pub fn source_words(range: &Expectation) -> String {
     match (range.source.as_str(), range.n) {
         ("datasheet", _) => "data sheet".to_owned(),
         (HISTORY, Some(n)) => format!("last {n} runs"),
+        (SIMILAR, Some(1)) => "1 machine like it".to_owned(),
+        (SIMILAR, Some(n)) => format!("{n} machines like it"),
         (source, _) => source.to_owned(),
     }
 }
@@ -160,10 +202,12 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_interval_must_be_outside() {
+    fn the_value_is_outside_and_its_interval_excludes_the_middle() {
         let of = |median, ci95| judged(row(median, ci95, None, Confidence::Fair)).1;
         assert_eq!(of(80.0, [78.0, 82.0]), Some(ExpectationVerdict::Below));
-        assert_eq!(of(88.0, [85.0, 91.0]), Some(ExpectationVerdict::AsExpected));
+        assert_eq!(of(88.0, [85.0, 91.0]), Some(ExpectationVerdict::Below));
+        assert_eq!(of(88.0, [80.0, 96.0]), Some(ExpectationVerdict::AsExpected), "noise");
+        assert_eq!(of(91.0, [90.0, 92.0]), Some(ExpectationVerdict::AsExpected), "tolerated");
         assert_eq!(of(120.0, [110.0, 130.0]), Some(ExpectationVerdict::Above));
     }
 

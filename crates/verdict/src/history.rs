@@ -6,7 +6,7 @@ use model::sample::{Expectation, Metric, MetricName};
 use model::warning::Confidence;
 
 use crate::compare::serves_as_history;
-use crate::expectation::{HISTORY, judged_value, verdict};
+use crate::expectation::{HISTORY, judge, judged_value};
 
 /// The most earlier runs: older ones may be from another state of the machine.
 pub const MOST_RUNS: usize = 10;
@@ -30,7 +30,7 @@ pub fn add(document: &mut Document, earlier: &[Document]) {
             let Some(metric) = row.metrics.iter_mut().find(|metric| metric.name == name) else { continue };
             let values: Vec<f64> = same.iter().filter_map(|row| value(row, name)).take(MOST_RUNS).collect();
             metric.expectations.extend(range(&values, Notation::of(area, metric.unit)));
-            metric.verdict = metric.expectations.first().and_then(|range| verdict(metric, range, confidence));
+            judge(metric, confidence);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use model::document::{Conditions, Row};
 use model::experiment::{Area, Params};
-use model::machine::Machine;
+use model::machine::{ExpectedQuantity, Machine};
 use model::plan::Planned;
+use model::sample::MetricName;
 use model::surroundings::Change;
 use model::warning::Warning;
 use model::wire::Observations;
@@ -83,6 +84,8 @@ pub struct LimitRules {
     /// The shares of a physical limit between which well-written code is on a healthy machine; `None` where they vary with
     /// the machine, so that the limit is no expectation.
     pub reach: fn(&Row) -> Option<[f64; 2]>,
+    /// What published values of the machine a metric of a result is held against.
+    pub published: fn(&Row, MetricName, &Machine) -> Option<ExpectedQuantity>,
 }
 
 /// Relative standard deviation between runs of an unchanged machine.
@@ -92,6 +95,13 @@ pub struct Noise {
     pub shared: f64,
     /// On machines that nobody shares.
     pub dedicated: f64,
+}
+
+/// The quantity of a result's clock: that of all cores, where it keeps all of them busy.
+pub fn clock_quantity(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
+    let busy = machine.cpu.cores.is_some_and(|cores| row.params.threads() >= cores);
+    let of_busy = if busy { ExpectedQuantity::Clock } else { ExpectedQuantity::OneCoreClock };
+    (name == MetricName::Clock).then_some(of_busy)
 }
 
 impl JudgeRules {
@@ -113,6 +123,7 @@ impl LimitRules {
         exceeds_datasheet: false,
         unknown: "No limit is known.",
         reach: |_| None,
+        published: clock_quantity,
     };
 }
 

@@ -92,7 +92,7 @@ fn labels(source: &Source) -> Result<BTreeMap<String, BTreeMap<String, String>>,
     let mut name = String::new();
     for line in text.lines() {
         if let Some(heading) = line.strip_prefix("### ") {
-            name = heading.trim_matches('`').to_owned();
+            heading.trim_matches('`').clone_into(&mut name);
         }
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').collect();
         if let [label, value] = cells[..]

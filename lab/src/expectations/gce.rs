@@ -18,8 +18,10 @@ struct Statement {
 pub(crate) fn table(sources: &Sources) -> Result<Table, String> {
     let source = sources.open("Cyclenerd/google-cloud-compute-machine-types", "Apache-2.0", "HEAD")?;
     let mut statements = Vec::new();
-    for path in
-        source.files("instances/series")?.iter().filter(|path| path.ends_with(".sql") && path.split('/').count() == 3)
+    for path in source
+        .files("instances/series")?
+        .iter()
+        .filter(|path| path.strip_suffix(".sql").is_some() && path.split('/').count() == 3)
     {
         statements.extend(parse(&source.read(path)?));
     }

@@ -6,6 +6,7 @@ mod made;
 mod noise;
 mod page;
 mod scale;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -15,13 +16,14 @@ use self::cluster::{Count, Made, simulate};
 use self::page::{FAULTS, LEVELS, Line, SIZES};
 use xtask::shell::Shell;
 
-pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example] [--clusters N] [--seed N]";
+pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example | verdicts] [--clusters N] [--seed N]";
 const MOST_SLOW: f64 = 0.3;
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let done = match arguments {
         [word, rest @ ..] if word == "scale" => scale::run(shell, rest),
         [word, rest @ ..] if word == "example" => example::run(shell, rest),
+        [word] if word == "verdicts" => verdicts::run(shell),
         _ => options(arguments).and_then(|(clusters, seed)| all(shell, clusters, seed)),
     };
     match done {

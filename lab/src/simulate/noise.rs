@@ -58,12 +58,20 @@ fn metric(line: &str) -> Option<Recorded> {
 }
 
 impl Recorded {
+    /// The residuals of a run's samples, each with the number of its process run.
+    pub(super) fn run(&self, random: &mut Random) -> Vec<(u32, f64)> {
+        let mut residuals = Vec::new();
+        for number in 1..=self.processes {
+            let process = one_of(&self.between, random);
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            residuals.extend((0..self.samples_per_process).map(|_| (number, process + one_of(&self.within, random))));
+        }
+        residuals
+    }
+
     pub(super) fn draw(&self, random: &mut Random, scratch: &mut Vec<f64>) -> f64 {
         scratch.clear();
-        for _ in 0..self.processes {
-            let process = one_of(&self.between, random);
-            scratch.extend((0..self.samples_per_process).map(|_| process + one_of(&self.within, random)));
-        }
+        scratch.extend(self.run(random).into_iter().map(|(_, residual)| residual));
         scratch.sort_by(f64::total_cmp);
         f64::midpoint(scratch[(scratch.len() - 1) / 2], scratch[scratch.len() / 2])
     }

@@ -25,7 +25,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     uses: &[Resource::Cores],
     judge: JudgeRules { warnings: turbo_off, ..JudgeRules::DEFAULT },
     findings: findings::FINDINGS,
-    limit: LimitRules { reach: headline::reach, ..LimitRules::DEFAULT },
+    limit: LimitRules { reach: headline::reach, published: headline::published, ..LimitRules::DEFAULT },
     answer: headline::ANSWER,
     ..AreaRules::new(Name::Cpu)
 };

@@ -3,6 +3,7 @@
 use model::document::Row;
 use model::experiment::DiskParams;
 use model::io::{DiskOp, DiskPattern, DiskSync};
+use model::machine::{Disk, ExpectedQuantity, Machine};
 use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
 
@@ -55,9 +56,27 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     ..AnswerRules::DEFAULT
 };
 
+/// The model that volumes of EC2 state.
+const EBS: &str = "Amazon Elastic Block Store";
+
 /// A drive is not expected to fill its link; links of disks that are reached over a network carry what they say.
 pub(super) fn reach(_: &Row) -> Option<[f64; 2]> {
     None
+}
+
+/// A network volume of EC2, with enough requests in flight to reach what it is sold for.
+pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
+    /// A request takes about 1 ms, so 16 of 4 KiB reach 16 000 a second, and 16 of 1 MiB 16 GB/s.
+    const ENOUGH_REQUESTS: u32 = 16;
+    let own = params(row).filter(|own| own.bypasses_cache() && own.load_percent.is_none())?;
+    let devices = &row.conditions.disk.as_ref()?.devices;
+    let is_volume = |disk: &Disk| disk.model.as_deref() == Some(EBS) && devices.contains(&disk.name);
+    let is_its = own.depth * own.threads >= ENOUGH_REQUESTS && machine.disks.iter().any(is_volume);
+    match name {
+        MetricName::Iops if is_its && is_random(own, 4096) => Some(ExpectedQuantity::VolumeRequests),
+        MetricName::Throughput if is_its && own.block >= 1 << 20 => Some(ExpectedQuantity::VolumeBytes),
+        _ => None,
+    }
 }
 
 fn one(row: &Row, op: DiskOp, block: u64) -> Option<i64> {

@@ -36,6 +36,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     },
     limit: LimitRules {
         reach: headline::reach,
+        published: headline::published,
         applies: |params, _, _| matches!(params, Params::Disk(params) if params.has_device() && params.load_percent.is_none()),
         exceeds_datasheet: true,
         unknown: "The device does not report its speed.",

@@ -2,6 +2,7 @@
 
 use model::document::Row;
 use model::linpack::LinpackOp;
+use model::machine::{ExpectedQuantity, Machine};
 use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
 
@@ -21,6 +22,12 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     unknown: "no expectation known; assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };
+
+/// HPL's results are of the whole machine. Clocks of wide vectors are published for few models.
+pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
+    let is_whole = solves_as_hpl(row) && machine.cpu.cores.is_some_and(|cores| row.params.threads() >= cores);
+    (is_whole && name == MetricName::Throughput).then_some(ExpectedQuantity::Hpl)
+}
 
 /// Systems below this order spend much of their time outside products of matrices.
 const LEAST_ORDER: u64 = 2000;

@@ -28,7 +28,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         ..JudgeRules::DEFAULT
     },
     findings: findings::FINDINGS,
-    limit: LimitRules { reach: headline::reach, ..LimitRules::DEFAULT },
+    limit: LimitRules { reach: headline::reach, published: headline::published, ..LimitRules::DEFAULT },
     answer: headline::ANSWER,
     ..AreaRules::new(Name::Linpack)
 };

@@ -2,8 +2,10 @@
 
 use model::document::Row;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
+use model::machine::{ExpectedQuantity, Machine};
 use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
+use verdict::rules::clock_quantity;
 
 use super::label::{params, streams};
 use crate::label::parts::threads;
@@ -43,6 +45,13 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
 /// STREAM's published results for servers are 80 to 95 % of channels times transfer rate; fewer cores reach less.
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
     params(row).filter(|own| own.pattern == MemoryPattern::Sequential).map(|_| [0.75, 1.0])
+}
+
+/// STREAM's triad of all cores; tuned binaries write past the caches.
+pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
+    let is_whole = machine.cpu.cores.is_some_and(|cores| row.params.threads() >= cores);
+    let is_triad = is_whole && streams(row, MemoryOp::TriadNt) && name == MetricName::Throughput;
+    if is_triad { Some(ExpectedQuantity::Triad) } else { clock_quantity(row, name, machine) }
 }
 
 /// The most threads; of these the stream without blocks.

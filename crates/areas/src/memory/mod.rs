@@ -40,6 +40,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     },
     limit: LimitRules {
         reach: headline::reach,
+        published: headline::published,
         applies: |params, cpus, machine| matches!(params, Params::Memory(params) if is_beyond_caches(params, cpus, machine)),
         measured_ceiling: false,
         ..LimitRules::DEFAULT

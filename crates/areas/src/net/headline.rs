@@ -2,6 +2,7 @@
 
 use model::document::Row;
 use model::io::{NetMode, Protocol};
+use model::machine::{ExpectedQuantity, Machine};
 use model::number::{counted, size};
 use model::sample::MetricName;
 use verdict::headline::{AnswerRules, Headline};
@@ -34,6 +35,12 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
 /// A stream over TCP fills a link but for the headers, which the limit leaves out; 90 % is what iperf3 users accept.
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
     params(row).filter(|own| own.mode == NetMode::Stream && !is_loopback(row)).map(|_| [0.9, 1.0])
+}
+
+/// The machine type's network carries streams, not loopback.
+pub(super) fn published(row: &Row, name: MetricName, _: &Machine) -> Option<ExpectedQuantity> {
+    let is_stream = params(row).is_some_and(|own| own.mode == NetMode::Stream) && !is_loopback(row);
+    (is_stream && name == MetricName::Throughput).then_some(ExpectedQuantity::Network)
 }
 
 /// The largest block of a stream, the smallest message, on the fewest connections.

@@ -24,6 +24,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
     judge: JudgeRules { conditions: judge::conditions, warnings: judge::warnings, ..JudgeRules::DEFAULT },
     limit: LimitRules {
         reach: headline::reach,
+        published: headline::published,
         // Round trips under a load are slowed down on purpose.
         applies: |params, _, _| !is_mode(params, NetMode::Load),
         ..LimitRules::DEFAULT

@@ -235,6 +235,9 @@ pub(crate) struct ReportArgs {
     /// One format [default: all, as files in the plan's folder].
     #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name)))]
     pub(crate) format: Option<String>,
+    /// End with status 1 if a node has a result below its expected range.
+    #[arg(long)]
+    pub(crate) fail_below: bool,
     /// Output file; - is standard output.
     #[arg(short, long, value_name = "FILE", requires = "format")]
     pub(crate) output: Option<PathBuf>,

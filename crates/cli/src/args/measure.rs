@@ -151,6 +151,9 @@ pub(crate) struct Measure {
     /// A label that is stored with the run and finds it.
     #[arg(long, value_name = "TEXT", hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) label: Option<String>,
+    /// End with status 1 if a result is below its expected range.
+    #[arg(long, hide_short_help = true, help_heading = OUTPUT)]
+    pub(crate) fail_below: bool,
     /// Print no progress.
     #[arg(long, hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) quiet: bool,

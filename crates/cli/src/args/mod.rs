@@ -158,6 +158,7 @@ const WITH_RESUME: &[&str] = &[
     "key_file",
     "json",
     "details",
+    "fail_below",
     "quiet",
 ];
 

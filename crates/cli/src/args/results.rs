@@ -83,6 +83,9 @@ pub(crate) struct Report {
     /// An unknown name lists the tables.
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
+    /// End with status 1 if a result is below its expected range; in junit such a result is a failure.
+    #[arg(long)]
+    pub(crate) fail_below: bool,
     /// Output file; - is standard output.
     ///
     /// By default html goes to report.html in the run's folder, every other format to standard output.

@@ -5,7 +5,7 @@ use std::fmt;
 use model::machine::Machine;
 use model::number::size;
 
-use crate::published::instances::InstanceType;
+use crate::published::instances::{InstanceType, core};
 use crate::published::processors::processor_model;
 
 /// What was seen inside the machine. Limits of control groups are no part of it: a container with two CPUs of a host
@@ -91,18 +91,6 @@ fn other_platform(of: &InstanceType, seen: &Seen) -> Option<Disagreement> {
     let known = of.platforms.is_empty() || of.platforms.iter().any(|platform| seen.starts_with(core(&platform.name)));
     let published = || of.platforms.iter().map(|platform| platform.name.clone()).collect();
     (!known).then(|| Disagreement::Processor { published: published(), seen: seen.to_owned() })
-}
-
-/// The start of the microarchitecture's name; empty where it is not known.
-fn core(platform: &str) -> &str {
-    match platform {
-        "Rome" => "Zen 2",
-        "Milan" => "Zen 3",
-        "Genoa" => "Zen 4",
-        "Turin" => "Zen 5",
-        "Ampere Altra" | "Google Axion" => "",
-        intel => intel,
-    }
 }
 
 impl fmt::Display for Disagreement {

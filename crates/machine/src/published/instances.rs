@@ -68,6 +68,33 @@ pub fn instance_type(name: &str) -> Option<InstanceType> {
         .or_else(|| Some(InstanceType { name: name.to_owned(), ..find(Provider::Gce, GCE, &any_class(name)?)? }))
 }
 
+/// The lowest guaranteed clock and the highest clock of one core among the server platforms of a microarchitecture, Hz.
+pub(crate) fn platform_clocks(microarchitecture: &str) -> Option<[Published; 2]> {
+    let rows = GCE.rows().map(|row| typed(Provider::Gce, &row));
+    let all = rows
+        .flat_map(|row| row.platforms)
+        .filter(|platform| !microarchitecture.is_empty() && core(&platform.name) == microarchitecture);
+    let clocks: Vec<[f64; 3]> = all.filter_map(|platform| platform.clocks_hz).collect();
+    let lowest = clocks.iter().map(|clocks| clocks[0]).reduce(f64::min)?;
+    let highest = clocks.iter().map(|clocks| clocks[2]).reduce(f64::max)?;
+    let (origin, date) = GCE.first_source()?;
+    Some([lowest, highest].map(|value| Published { value, origin: origin.clone(), date: date.clone() }))
+}
+
+/// The microarchitecture of a platform, as discovery names it; empty where that is unknown.
+pub(super) fn core(platform: &str) -> &str {
+    match platform {
+        "Skylake" => "Skylake-SP",
+        "Ice Lake" => "Ice Lake-SP",
+        "Rome" => "Zen 2",
+        "Milan" => "Zen 3",
+        "Genoa" => "Zen 4",
+        "Turin" => "Zen 5",
+        "Ampere Altra" | "Google Axion" => "",
+        intel => intel,
+    }
+}
+
 /// `c4d-standard-8-lssd` is in the row `c4d-*-8`.
 fn any_class(name: &str) -> Option<String> {
     let mut parts = name.split('-');

@@ -62,8 +62,14 @@ impl Table {
         self.lines().filter(is).map(|line| self.row(line)).collect()
     }
 
+    /// Name and date of the first source.
+    pub(crate) fn first_source(self) -> Option<(String, String)> {
+        let line = self.text.lines().find_map(|line| line.strip_prefix(SOURCE))?;
+        let [name, _, date, ..] = line.split('\t').collect::<Vec<_>>()[..] else { return None };
+        Some((name.to_owned(), date.to_owned()))
+    }
+
     /// All rows, in order.
-    #[cfg(test)]
     pub(crate) fn rows(self) -> impl Iterator<Item = Row> {
         self.lines().map(move |line| self.row(line))
     }

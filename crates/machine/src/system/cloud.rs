@@ -34,7 +34,7 @@ pub(crate) fn discover(root: &Sysroot, ledger: &mut Ledger) -> Option<Cloud> {
 }
 
 /// Takes the machine type that the user declared.
-pub fn declare_type(machine: &mut Machine, declared: &Declared) {
+pub(crate) fn declare_type(machine: &mut Machine, declared: &Declared) {
     if let Some((provider, name)) = declared.machine_type() {
         machine.cloud = Some(Cloud { provider, machine_type: Some(name.to_owned()) });
         machine.unknown.retain(|unknown| unknown.fact != "cloud.machine_type");

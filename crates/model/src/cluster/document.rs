@@ -11,6 +11,9 @@ use crate::unit::{Better, Unit};
 /// The schema name that a cluster's document carries.
 pub const SCHEMA: &str = "assay.cluster/1";
 
+/// The code of the problem that results are below what they should be.
+pub const BELOW_EXPECTED: &str = "below_expected";
+
 /// All that is said about a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterDocument {

@@ -4,8 +4,8 @@ mod document;
 mod folder;
 
 pub use document::{
-    Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, NodeState,
-    NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing, is_of_paths,
+    BELOW_EXPECTED, Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode,
+    Group, NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing, is_of_paths,
 };
 pub use folder::{
     Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,

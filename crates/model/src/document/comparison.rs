@@ -41,6 +41,9 @@ pub struct Side {
     pub program: String,
     /// The command that switches to this side, where one was given.
     pub switch: Option<String>,
+    /// Its results that are as expected or above, of those with a verdict; `null` without one.
+    #[serde(default)]
+    pub as_expected: Option<[u32; 2]>,
 }
 
 /// The comparison of another value that explains the first.

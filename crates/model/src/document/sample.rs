@@ -135,14 +135,17 @@ pub struct Undisturbed {
 crate::words::words! {
     /// A value against the range in which it should be.
     ExpectationVerdict, "verdict", {
-        /// Inside it, as far as the interval of the value shows.
+        /// Inside it, or not surely outside.
         AsExpected => "as_expected",
-        /// Worse: the whole interval is outside.
+        /// Worse: outside, and the interval excludes the middle of the range.
         Below => "below",
-        /// Better: the whole interval is outside.
+        /// Better: likewise.
         Above => "above",
     }
 }
+
+/// No processor's clock is higher, in Hz: the end of the range above a base clock whose boost is unknown.
+pub const HIGHEST_CLOCK_HZ: f64 = 10e9;
 
 /// A range in which a metric should be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,6 +3,7 @@
 mod cloud;
 mod cpu;
 mod disk;
+mod expected;
 mod memory;
 mod net;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use cloud::{Cloud, Provider};
 pub use cpu::{Cache, CoreKind, CoreType, Cpu, LogicalCpu, OpsPerCycle, Withheld, WithheldBy};
 pub use disk::{Disk, DiskLink, DiskQueue, DriveSheet, SharedLink, Storage, StorageDevice};
+pub use expected::{ExpectedQuantity, MachineExpectation};
 pub use memory::{Dimm, HugePages, HugePool, Memory, NodeRating, NumaNode};
 pub use net::{InfinibandPort, Nic};
 
@@ -43,6 +45,8 @@ pub struct Machine {
     pub virtualization: Option<Virtualization>,
     /// The cloud and its machine type; `None` where neither firmware nor the user states one.
     pub cloud: Option<Cloud>,
+    /// What it should reach by published values and by machines like it, the most specific source first.
+    pub expected: Vec<MachineExpectation>,
     /// Where each fact came from: dotted path of the fact (`cpu.quota_cpus`) to its source.
     pub sources: BTreeMap<String, String>,
     /// What could not be found, why, and what follows from that.

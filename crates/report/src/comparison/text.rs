@@ -37,7 +37,9 @@ fn head(comparison: &Comparison, style: &Style) -> Vec<String> {
 fn side_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
     let [base, new] = [&comparison.base, &comparison.new].map(|side| {
         let switch = side.switch.as_ref().map_or_else(String::new, |command| format!("switched by '{command}'"));
-        let own = [side.name.clone(), side.started.clone(), switch];
+        let expected =
+            side.as_expected.map(|[fine, all]| format!("{fine} of {} as expected", counted(all.into(), "result")));
+        let own = [side.name.clone(), side.started.clone(), switch, expected.unwrap_or_default()];
         (own, [side.machine.clone(), format!("Assay {}", side.program)])
     });
     let common = base.1 == new.1;
@@ -47,7 +49,7 @@ fn side_lines(comparison: &Comparison, style: &Style) -> Vec<String> {
         let lines = lines.into_iter().enumerate();
         lines.map(|(index, line)| format!("{:<WORD$}{line}", if index == 0 { word } else { "" })).collect::<Vec<_>>()
     };
-    let of = |word: &str, (own, shared): &([String; 3], [String; 2])| {
+    let of = |word: &str, (own, shared): &([String; 4], [String; 2])| {
         if common { line(word, own) } else { line(word, &[own.as_slice(), shared].concat()) }
     };
     let both = if common { line("both", &base.1) } else { Vec::new() };

@@ -125,6 +125,11 @@ const COLUMNS: &[(&str, Source)] = &[
     ),
     ("known_as", RowWords(|row| text(familiar::name(row)))),
     ("", Parts("/conditions/disk", "cpu_seconds_per_request")),
+    ("undisturbed", OfMetric(|metric| text(metric.summary.undisturbed.as_ref().map(|found| found.value)))),
+    ("expected_low", OfMetric(|metric| text(metric.expectations.first().map(|range| range.low)))),
+    ("expected_high", OfMetric(|metric| text(metric.expectations.first().map(|range| range.high)))),
+    ("expected_source", OfMetric(|metric| text(metric.expectations.first().map(|range| &range.source)))),
+    ("verdict", OfMetric(|metric| text(metric.verdict))),
 ];
 
 /// The whole file, with its heading.

@@ -11,6 +11,7 @@ use crate::formats::escape::one_line;
 use crate::grid::grids;
 use crate::grid::groups::tables_by_area;
 use crate::terminal::{state, summary};
+use areas::AnswerLine;
 use areas::chart::grid::{Column, Grid};
 use areas::label::area_title;
 
@@ -22,6 +23,8 @@ pub fn render(document: &Document) -> String {
     let head: Vec<String> = summary(document).iter().map(|part| escaped(part)).collect();
     let mut parts = vec![format!("# Assay: {}", escaped(&document.run.id)), format!("**{}**", head.join(" · "))];
     parts.extend(state(document).map(|text| escaped(&text)));
+    let answers: Vec<String> = areas::answer_lines(document).iter().map(answer).collect();
+    parts.extend((!answers.is_empty()).then(|| answers.join("\n")));
     parts.extend(tables_by_area(document, &grids).map(|(area, grids, findings)| section(area, &grids, &findings)));
     let others = grids.iter().filter(|grid| grid.area.is_none());
     parts.extend(others.map(|grid| format!("## {}\n\n{}", escaped(&grid.title), body(grid))));
@@ -30,6 +33,11 @@ pub fn render(document: &Document) -> String {
     let command = code(&document.assay.argv.join(" "));
     parts.push(format!("<sub>Measured from {started} by Assay {version}{git}: {command}</sub>"));
     format!("{}\n", parts.join("\n\n"))
+}
+
+/// Whether an area is as fast as it should be.
+fn answer(line: &AnswerLine) -> String {
+    format!("- **{}**: {}", line.title, escaped(&line.text))
 }
 
 /// A table with its title and its notes, ending in a newline.

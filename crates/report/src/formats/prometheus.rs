@@ -123,6 +123,17 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
         let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("of", efficiency.of.name())];
         exposition.add("assay_efficiency_ratio", "Share of the peak that was reached.", &labels, efficiency.value);
     }
+    if let Some(range) = metric.expectations.first() {
+        let labels = [own[0], own[1], ("source", range.source.as_str())];
+        for (part, value) in [("_expected_low", range.low), ("_expected_high", range.high)] {
+            exposition.add(&name(part), &format!("Range in which {of} should be."), &labels, value);
+        }
+    }
+    if let Some(verdict) = metric.verdict {
+        let labels = [own[0], own[1], ("metric", metric.name.as_str()), ("verdict", verdict.name())];
+        let help = "Whether a metric is as_expected, below or above its range; always 1.";
+        exposition.add("assay_verdict", help, &labels, 1.0);
+    }
     for reference in &metric.references {
         let Some(median) = reference.median else { continue };
         let version = reference.version.as_deref().unwrap_or_default();

@@ -5,7 +5,7 @@ use model::experiment::{Area, DiskParams};
 use model::sample::{MetricName, Percentiles};
 use model::unit::Unit;
 
-use super::{ColumnOf, table};
+use super::table::{ColumnOf, table};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::disk::label::{other_words, params, sync_words};
 use areas::label::{area_title, block_words};

@@ -5,6 +5,7 @@ mod loads;
 mod measured;
 mod peaks;
 pub(crate) mod references;
+mod table;
 mod warnings;
 
 use model::document::{Document, Row};
@@ -29,21 +30,6 @@ pub fn grids(document: &Document) -> Vec<Grid> {
     };
     let all = groups::by_area(document).flat_map(of_area).chain([warnings::grid(document)]);
     all.filter(|grid| !grid.lines.is_empty()).collect()
-}
-
-/// A column of a table over items of a kind, and its cell for an item.
-type ColumnOf<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
-
-/// A table whose lines are those of these items; `line` makes one of an item and its cells.
-fn table<T, const N: usize>(
-    (name, area, title): (String, Option<Area>, String),
-    columns: [ColumnOf<'_, T>; N],
-    items: impl IntoIterator<Item = T>,
-    line: impl Fn(&T, Vec<Cell>) -> GridLine,
-) -> Grid {
-    let cells = |item: T| line(&item, columns.iter().map(|(_, cell)| cell(&item)).collect());
-    let lines = items.into_iter().map(cells).collect();
-    Grid { lines, ..Grid::new(name, area, title, columns.map(|(column, _)| column).into()) }
 }
 
 /// The table of this name.

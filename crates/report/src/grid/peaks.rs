@@ -6,7 +6,7 @@ use model::peak::{Peak, PeakInput};
 use model::unit::Unit;
 
 use super::groups::grouped;
-use super::{ColumnOf, table};
+use super::table::{ColumnOf, table};
 use crate::reason::kind_words;
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};

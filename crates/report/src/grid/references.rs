@@ -6,7 +6,7 @@ use model::reference::{Reference, Verdict};
 use model::sample::Metric;
 use model::unit::Unit;
 
-use super::{ColumnOf, table};
+use super::table::{ColumnOf, table};
 use crate::reason::{NO_REASON, reason_words};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};

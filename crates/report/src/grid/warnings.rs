@@ -6,7 +6,7 @@ use model::document::{Document, Row};
 use model::warning::Warning;
 
 use super::groups::grouped;
-use super::{ColumnOf, table};
+use super::table::{ColumnOf, table};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::Label;
 

@@ -6,6 +6,7 @@ use model::comparison::Side;
 use model::document::{Document, Row, RunInfo, Status};
 use model::machine::Machine;
 use model::number::{UnitScale, counted, percent_whole};
+use model::sample::ExpectationVerdict;
 use model::warning::Confidence;
 
 use super::noise::MEMORY_MAY_DIFFER;
@@ -15,7 +16,25 @@ pub(crate) fn side(document: &Document) -> Side {
     // `0.1.0 (2849586)`
     let program = assay.git.as_ref().map_or_else(|| assay.version.clone(), |git| format!("{} ({git})", assay.version));
     let machine = machine_words(machine);
-    Side { name: run.id.clone(), started: run.started.clone(), machine, program, switch: None }
+    Side {
+        name: run.id.clone(),
+        started: run.started.clone(),
+        machine,
+        program,
+        switch: None,
+        as_expected: as_expected(document),
+    }
+}
+
+/// The results that are not below what they should be, and those with a verdict.
+fn as_expected(document: &Document) -> Option<[u32; 2]> {
+    let verdicts = document.experiments.iter().filter_map(|row| row.metrics.first()?.verdict);
+    let (mut fine, mut all) = (0, 0);
+    for verdict in verdicts {
+        all += 1;
+        fine += u32::from(verdict != ExpectationVerdict::Below);
+    }
+    (all > 0).then_some([fine, all])
 }
 
 /// `AMD EPYC 9575F, 2 cores, KVM guest`.

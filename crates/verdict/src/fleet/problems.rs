@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::cluster::{Group, NodeState, Plan, Problem};
+use model::cluster::{BELOW_EXPECTED, Group, NodeState, Plan, Problem};
 use model::number::counted;
 use stats::fleet::ENOUGH_NODES;
 
@@ -23,7 +23,8 @@ pub(super) fn problems(
         node.broken.iter().map(|file| problem("broken_result", text(file), vec![node.name.clone()])).collect()
     };
     let first = never_came_up(nodes).into_iter().chain(versions(plan, &results));
-    let of_tasks = results.iter().flat_map(broken).chain(without(&results)).chain(failed_rows(&results));
+    let of_tasks =
+        results.iter().flat_map(broken).chain(without(&results)).chain(failed_rows(&results)).chain(below(&results));
     let of_nodes = skew(&results).into_iter().chain(shared_machines(&results)).chain(hardware(groups, members));
     first.chain(of_tasks).chain(of_nodes).collect()
 }
@@ -87,6 +88,15 @@ fn failed_rows(nodes: &[&NodeResults]) -> Vec<Problem> {
         problem("experiment_failed", format!("{id} failed on {}: {}", count(nodes.len()), reason(id)), nodes)
     };
     by_key(nodes, |node| node.failed_rows.iter().map(|(id, _)| id)).into_iter().map(sentence).collect()
+}
+
+/// Results below what they should be, which a batch of equally slow nodes does not show.
+fn below(nodes: &[&NodeResults]) -> Vec<Problem> {
+    let sentence = |((id, source), mut nodes): (&(String, String), Vec<String>)| {
+        nodes.dedup();
+        problem(BELOW_EXPECTED, format!("{id} is below what it should be ({source}) on {}", count(nodes.len())), nodes)
+    };
+    by_key(nodes, |node| &node.below).into_iter().map(sentence).collect()
 }
 
 fn skew(nodes: &[&NodeResults]) -> Option<Problem> {

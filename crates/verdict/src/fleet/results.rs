@@ -7,11 +7,13 @@ use model::document::{Conditions, Program, SCHEMA, Status};
 use model::experiment::Area;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
+use model::sample::{Expectation, ExpectationVerdict};
 use model::unit::{Better, Unit};
 use serde::Deserialize;
 
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
+use crate::expectation::source_words;
 
 /// The parts of a run's document that are read; the rest, mostly samples, is skipped.
 #[derive(Debug, Deserialize)]
@@ -49,6 +51,10 @@ struct HeadlineMetric {
     summary: Middle,
     peaks: Vec<Peak>,
     efficiency: Option<Efficiency>,
+    #[serde(default)]
+    expectations: Vec<Expectation>,
+    #[serde(default)]
+    verdict: Option<ExpectationVerdict>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -123,6 +129,8 @@ pub struct NodeResults {
     pub(super) without: Vec<(String, String)>,
     /// Benchmarks that failed in runs with a document: id and reason.
     pub(super) failed_rows: Vec<(String, String)>,
+    /// Results below what they should be: the benchmark, and the source of its range.
+    pub(super) below: Vec<(String, String)>,
     /// Files that cannot be read: path and reason.
     pub(super) broken: Vec<(String, String)>,
     /// The highest limit at the measured clock of the node in fp64, flop/s.
@@ -231,6 +239,9 @@ impl NodeResults {
         let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
         let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
         let Some(metric) = row.metrics.into_iter().next() else { return };
+        if let (Some(ExpectationVerdict::Below), Some(range)) = (metric.verdict, metric.expectations.first()) {
+            self.below.push((row.id.clone(), source_words(range)));
+        }
         let is_rate = of_node_in_fp64 && metric.unit == Unit::FlopPerSecond;
         let sustained = metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained).filter(|_| is_rate);
         self.peak = self.peak.into_iter().chain(sustained.map(|peak| peak.value)).reduce(f64::max);

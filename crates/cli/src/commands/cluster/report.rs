@@ -6,7 +6,7 @@ use bench::store::write_pieces;
 use cluster::error::cannot_write;
 use cluster::evaluate::evaluate;
 use cluster::folder::Folder;
-use model::cluster::ClusterDocument;
+use model::cluster::{BELOW_EXPECTED, ClusterDocument};
 use report::cluster::{FORMS, Form, form, terminal};
 
 use crate::args::cluster::ReportArgs;
@@ -17,7 +17,12 @@ use crate::exit::{Outcome, Result, print, print_pieces};
 pub(crate) fn report(arguments: &ReportArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
     let document = evaluate(&folder, program())?;
-    let Some(name) = &arguments.format else { return everything(&folder, &document) };
+    let is_below = document.problems.iter().any(|problem| problem.code == BELOW_EXPECTED);
+    let outcome = if arguments.fail_below && is_below { Outcome::Failed } else { Outcome::Done };
+    let Some(name) = &arguments.format else {
+        everything(&folder, &document)?;
+        return Ok(outcome);
+    };
     let form = form(name).ok_or_else(|| format!("unknown format '{name}'"))?;
     match &arguments.output {
         Some(path) if path != Path::new("-") => write(form, &document, path)?,
@@ -25,11 +30,11 @@ pub(crate) fn report(arguments: &ReportArgs) -> Result {
         _ if form.name == "terminal" => print(terminal::render(&document, &Stream::Output.style()).as_bytes())?,
         _ => print_pieces((form.render)(&document).map_err(|error| error.to_string())?)?,
     }
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 /// Writes every format with a file name into the plan's folder, and prints the summary.
-fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
+fn everything(folder: &Folder, document: &ClusterDocument) -> Result<()> {
     let target = folder.report();
     // The summary is printed even if the folder cannot be written.
     let written =
@@ -42,8 +47,7 @@ fn everything(folder: &Folder, document: &ClusterDocument) -> Result {
     written.map_err(|why| {
         format!("{why}. The summary is above; write the report to another place with --format FORMAT -o FILE")
     })?;
-    print(format!("\nReport: {}\n", target.join("index.html").display()).as_bytes())?;
-    Ok(Outcome::Done)
+    print(format!("\nReport: {}\n", target.join("index.html").display()).as_bytes())
 }
 
 fn write(form: &Form, document: &ClusterDocument, path: &Path) -> Result<()> {

@@ -30,7 +30,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     let page = folder.and_then(|folder| write_page(&finished.document, folder));
     if options.json.as_deref() == Some(Path::new("-")) {
         print(json(finished)?.as_bytes())?;
-        return Ok(outcome(finished));
+        return Ok(outcome(finished, options));
     }
     let style = Stream::Output.style();
     let around = surroundings(&finished.document, folder, page.as_deref());
@@ -43,7 +43,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     if let Some(path) = json_file(options) {
         write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
     }
-    Ok(outcome(finished))
+    Ok(outcome(finished, options))
 }
 
 /// Writes the HTML report of a stored run; returns its path. A failure is reported only: `assay report` can write it later.
@@ -74,11 +74,12 @@ fn json(finished: &Finished) -> Result<String> {
     report::json::render(&finished.document).map_err(|error| error.to_string())
 }
 
-fn outcome(finished: &Finished) -> Outcome {
+fn outcome(finished: &Finished, options: &Measure) -> Outcome {
+    let is_below = options.fail_below && finished.document.experiments.iter().any(|row| areas::below(row).is_some());
     let failed = |document: &Document| document.experiments.iter().any(|row| row.status == Status::Failed);
     match finished.signal {
         Some(signal) => Outcome::Interrupted(signal),
-        None if failed(&finished.document) || finished.not_stored.is_some() => Outcome::Failed,
+        None if is_below || failed(&finished.document) || finished.not_stored.is_some() => Outcome::Failed,
         None => Outcome::Done,
     }
 }

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use bench::store::{PAGE, Store, write_whole};
-use model::document::Document;
+use model::document::{Document, Status};
 use report::grid::grids;
 
 use crate::args::results::Report;
@@ -22,11 +22,18 @@ const USUAL: &str = "html";
 /// Renders a stored run: html next to the document, other formats to standard output, unless the user chose a file.
 pub(crate) fn report(arguments: &Report) -> Result {
     let store = environment::store()?;
-    let document = loaded(&store, &arguments.run)?;
+    let mut document = loaded(&store, &arguments.run)?;
     if let Some(folder) = &arguments.charts {
         return write_charts(&document, folder);
     }
     let format = arguments.format.as_deref();
+    let below: Vec<(usize, String)> =
+        document.experiments.iter().enumerate().filter_map(|(index, row)| Some((index, areas::below(row)?))).collect();
+    let outcome = if arguments.fail_below && !below.is_empty() { Outcome::Failed } else { Outcome::Done };
+    for (index, sentence) in below.into_iter().filter(|_| arguments.fail_below && format == Some("junit")) {
+        let row = &mut document.experiments[index];
+        (row.status, row.reason) = (Status::Failed, Some(sentence));
+    }
     let is_page = arguments.table.is_none() && format.is_none_or(|format| format == USUAL);
     let file = match &arguments.output {
         Some(path) => Some(path.clone()).filter(|path| path != Path::new("-")),
@@ -46,13 +53,13 @@ pub(crate) fn report(arguments: &Report) -> Result {
     };
     let Some(file) = file else {
         print(text.as_bytes())?;
-        return Ok(Outcome::Done);
+        return Ok(outcome);
     };
     write(&file, text.as_bytes())?;
     if arguments.output.is_none() {
         print(format!("{}\n", file.display()).as_bytes())?;
     }
-    Ok(Outcome::Done)
+    Ok(outcome)
 }
 
 fn page(run: &str, store: &Store) -> Result<PathBuf> {

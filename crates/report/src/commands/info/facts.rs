@@ -1,8 +1,8 @@
 //! The facts of a machine in a reader's words. What is not known is left out here; it has a section of its own.
 
 use model::machine::{
-    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DriveSheet, Machine, Memory, Nic, NodeRating, NumaNode, OpsPerCycle,
-    Os, Withheld, WithheldBy,
+    Cache, CoreKind, CoreType, Cpu, Dimm, Disk, DriveSheet, Machine, MachineExpectation, Memory, Nic, NodeRating,
+    NumaNode, OpsPerCycle, Os, Withheld, WithheldBy,
 };
 use model::number::{Notation, UnitScale, clock, counted, plain, quantity, size};
 use model::unit::Unit;
@@ -47,7 +47,16 @@ pub(super) fn sections(machine: &Machine) -> Vec<Section> {
         section("Memory nodes", machine, |facts| numa(facts, &machine.numa)),
         section("Disks", machine, disks),
         section("Network interfaces", machine, |facts| machine.nics.iter().for_each(|nic| self::nic(facts, nic))),
+        Section { title: "What it should reach", facts: machine.expected.iter().map(expected).collect(), aside: None },
     ]
+}
+
+/// A range in words; from the words of its source.
+fn expected(of: &MachineExpectation) -> Fact {
+    let MachineExpectation { quantity, benchmark, range, .. } = of;
+    let name = benchmark.clone().unwrap_or_else(|| quantity.as_str().replace('_', " "));
+    let origin = [range.origin.as_deref(), range.date.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Fact::new(name, range.text.clone(), format!("{}: {origin}", range.source))
 }
 
 fn section<'a>(title: &'static str, machine: &'a Machine, fill: impl FnOnce(&mut Facts<'a>)) -> Section {

@@ -1,26 +1,25 @@
 //! Whether each area is as fast as it should be, in one line: the verdict and the one fact that explains it.
 
+mod cause;
+
 use model::document::{Answer, Document, Row, Status};
 use model::experiment::Area;
+use model::machine::Machine;
 use model::number::{Notation, UnitScale, clock, percent_whole};
 use model::peak::PeakKind;
 use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 
+use self::cause::{LOST, cause, taken};
 use crate::expectation::{HISTORY, judged_value, source_words};
 use crate::headline::{self, Headline};
-use crate::rules::AreaRules;
-
-/// From this share of lost rate on, an answer names what was lost.
-const LOST: f64 = 0.05;
-/// From this share of CPU time on, an answer names who took it.
-const LEAST_TAKEN: f64 = 0.01;
+use crate::rules::{AreaRules, Resource};
 
 /// The answers of all areas of a run, in their order.
 pub fn answers(document: &Document, table: &[AreaRules]) -> Vec<Answer> {
     let of = |area: &Area| {
         let rows: Vec<&Row> = document.experiments.iter().filter(|row| row.area == *area).collect();
-        (!rows.is_empty()).then(|| answer(&AreaRules::of(table, *area), &rows, document.machine.cpu.count()))
+        (!rows.is_empty()).then(|| answer(&AreaRules::of(table, *area), &rows, &document.machine))
     };
     Area::ALL.iter().filter_map(of).collect()
 }
@@ -73,7 +72,8 @@ struct Judged<'a> {
     metric: &'a Metric,
 }
 
-fn answer(rules: &AreaRules, rows: &[&Row], cpus: u32) -> Answer {
+fn answer(rules: &AreaRules, rows: &[&Row], machine: &Machine) -> Answer {
+    let cpus = machine.cpu.count();
     let planned = || rules.answer.headlines.iter().filter_map(|line| headline::planned(line, rows, cpus));
     let judged: Vec<Judged<'_>> =
         planned().filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? })).collect();
@@ -87,7 +87,7 @@ fn answer(rules: &AreaRules, rows: &[&Row], cpus: u32) -> Answer {
     } else if judged.is_empty() {
         (None, not_measured(rows), Vec::new())
     } else if !below.is_empty() {
-        (Some(ExpectationVerdict::Below), is_below(&below), below)
+        (Some(ExpectationVerdict::Below), is_below(&below, machine, rules.uses), below)
     } else if !as_expected.is_empty() {
         let text = as_expected_words(&as_expected);
         (Some(ExpectationVerdict::AsExpected), text, as_expected)
@@ -115,15 +115,16 @@ fn not_measured(rows: &[&Row]) -> String {
     }
 }
 
-/// The worst shortfall; how many others there are.
-fn is_below(below: &[&Judged<'_>]) -> String {
+/// The worst shortfall with its cause; how many others there are.
+fn is_below(below: &[&Judged<'_>], machine: &Machine, uses: &[Resource]) -> String {
     let worst = below.iter().min_by(|a, b| shortfall(a.metric).total_cmp(&shortfall(b.metric)));
     let others = match below.len() {
         0 | 1 => String::new(),
         2 => "; 1 more is below".to_owned(),
         n => format!("; {} more are below", n - 1),
     };
-    format!("BELOW: {}{others}", worst.map(|one| compared(one)).unwrap_or_default())
+    let words = worst.map(|one| format!("{}; {}", compared(one), cause(one.row, machine, uses)));
+    format!("BELOW: {}{others}", words.unwrap_or_default())
 }
 
 /// The value over the nearer end of its range: below 1 where it falls short.
@@ -180,18 +181,6 @@ fn as_expected_words(expected: &[&Judged<'_>]) -> String {
     format!("as expected when undisturbed{share}; {cause}")
 }
 
-/// The share of CPU time that was taken while a benchmark ran, and by what; `None` where the kernel counted too little to
-/// explain a loss.
-fn taken(row: &Row) -> Option<(f64, &'static str)> {
-    let [processes, vms] = [row.conditions.other_load, row.conditions.steal].map(|share| share.unwrap_or(0.0));
-    let by = match (processes >= LEAST_TAKEN, vms >= LEAST_TAKEN) {
-        (true, true) => "other processes and VMs",
-        (true, false) => "other processes",
-        _ => "other VMs on the host",
-    };
-    Some((processes + vms, by)).filter(|(share, _)| *share >= LOST / 2.0)
-}
-
 /// The share of the undisturbed rate that interference took.
 fn lost(metric: &Metric) -> Option<f64> {
     let undisturbed = metric.summary.undisturbed.as_ref()?.value;
@@ -241,14 +230,14 @@ mod tests {
         row.metrics[0].expectations = vec![expectation];
         row.metrics[0].verdict = verdict;
         change(&mut row);
-        let answer = answer(&rules(), &[&row], 2);
+        let answer = answer(&rules(), &[&row], &Machine::default());
         (answer.verdict, answer.text)
     }
 
     #[test]
     fn each_verdict_has_its_sentence() {
         let below = said(Some(ExpectationVerdict::Below), |_| {});
-        let words = "BELOW: FP64, 1 threads 120 GFLOP/s, expected 150 to 170 (limit)";
+        let words = "BELOW: FP64, 1 threads 120 GFLOP/s, expected 150 to 170 (limit); no cause found";
         assert_eq!(below, (Some(ExpectationVerdict::Below), words.to_owned()));
         assert_eq!(said(Some(ExpectationVerdict::AsExpected), |_| {}).1, "as expected");
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
@@ -320,7 +309,7 @@ mod tests {
         };
         let as_expected = of_history(ExpectationVerdict::AsExpected);
         assert_eq!(as_expected, "as expected: like its last 4 runs");
-        assert!(of_history(ExpectationVerdict::Below).ends_with(" (last 4 runs)"));
+        assert!(of_history(ExpectationVerdict::Below).contains(" (last 4 runs)"));
     }
 
     #[test]

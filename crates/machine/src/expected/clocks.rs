@@ -1,0 +1,54 @@
+//! Published clocks of the processor's model; where the hypervisor hides the model, those of its microarchitecture.
+
+use model::machine::ExpectedQuantity::{Clock, OneCoreClock};
+use model::machine::{Machine, MachineExpectation};
+use model::number::clock;
+use model::sample::HIGHEST_CLOCK_HZ;
+
+use super::range::published;
+use crate::published::instances::platform_clocks;
+use crate::published::processors::{processor_clocks, processor_model};
+use crate::published::table::Published;
+
+/// How far a clock may be below or above its published value: makers round, and the reference clock is off by 0.2 %.
+const ROUNDING: f64 = 0.01;
+
+pub(super) fn of(machine: &Machine) -> Vec<MachineExpectation> {
+    let brand = machine.cpu.model_name.as_deref().unwrap_or_default();
+    let Some((clocks, model)) = processor_clocks(brand).zip(processor_model(brand)) else {
+        return of_microarchitecture(machine);
+    };
+    let (one, all) = (clocks.boost_hz.as_ref(), clocks.all_core_hz.as_ref());
+    match clocks.base_hz {
+        Some(base) if one.or(all).is_none() => or_more(&base, &model),
+        Some(base) => ranges(&base, all.or(one), one, &model),
+        None => Vec::new(),
+    }
+}
+
+/// The lowest base clock and the highest boost clock of the microarchitecture's server processors.
+fn of_microarchitecture(machine: &Machine) -> Vec<MachineExpectation> {
+    let name = machine.cpu.microarchitecture.as_deref().unwrap_or_default();
+    let Some([base, boost]) = platform_clocks(name) else { return Vec::new() };
+    let text = format!("{} (base) to {} (boost) of all {name} servers", clock(base.value), clock(boost.value));
+    let ends = [base.value * (1.0 - ROUNDING), boost.value * (1.0 + ROUNDING)];
+    [Clock, OneCoreClock].map(|quantity| published(quantity, ends, &base, text.clone())).into()
+}
+
+/// The base clock alone is known.
+fn or_more(base: &Published, of: &str) -> Vec<MachineExpectation> {
+    let ends = [base.value * (1.0 - ROUNDING), HIGHEST_CLOCK_HZ];
+    let range = |quantity| published(quantity, ends, base, format!("{of}: {} (base) or more", clock(base.value)));
+    [Clock, OneCoreClock].map(range).into()
+}
+
+/// Ranges from the base clock to the highest clock of all cores, and of one.
+fn ranges(base: &Published, all: Option<&Published>, one: Option<&Published>, of: &str) -> Vec<MachineExpectation> {
+    let range = |quantity, most: &Published, words: &str| {
+        let text = format!("{of}: {} (base) to {} ({words})", clock(base.value), clock(most.value));
+        published(quantity, [base.value * (1.0 - ROUNDING), most.value * (1.0 + ROUNDING)], base, text)
+    };
+    let all = all.map(|most| range(Clock, most, "all cores"));
+    let one = one.map(|most| range(OneCoreClock, most, "boost"));
+    all.into_iter().chain(one).collect()
+}
