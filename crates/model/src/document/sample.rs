@@ -139,7 +139,7 @@ crate::words::words! {
         AsExpected => "as_expected",
         /// Worse: outside, and the interval excludes the middle of the range.
         Below => "below",
-        /// Better: likewise.
+        /// Better: outside, and the interval excludes the middle of the range.
         Above => "above",
     }
 }
