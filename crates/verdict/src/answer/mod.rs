@@ -49,8 +49,9 @@ pub fn headline_rows<'a>(all: &'a [Row], cpus: u32, table: &[AreaRules]) -> (Vec
     for rules in table {
         let rows: Vec<&Row> = all.iter().filter(|row| row.area == rules.area).collect();
         let title = (rules.answer.no_answer)(&rows).map_or(rules.answer.title, |[title, _]| title);
-        for line in rules.answer.headlines.iter().filter(|_| !rows.is_empty()) {
-            let Some((headline, row)) = headline::planned(line, &rows, cpus) else {
+        let planned = headline::planned(rules.answer.headlines, &rows, cpus);
+        for (line, found) in rules.answer.headlines.iter().zip(planned).filter(|_| !rows.is_empty()) {
+            let Some((headline, row)) = found else {
                 unplanned.extend(line.first().map(|headline| headline.title));
                 continue;
             };
@@ -73,16 +74,16 @@ struct Judged<'a> {
 }
 
 fn answer(rules: &AreaRules, rows: &[&Row], machine: &Machine) -> Answer {
-    let cpus = machine.cpu.count();
-    let planned = || rules.answer.headlines.iter().filter_map(|line| headline::planned(line, rows, cpus));
-    let judged: Vec<Judged<'_>> =
-        planned().filter_map(|(headline, row)| Some(Judged { headline, row, metric: headline.metric(row)? })).collect();
+    let found = headline::planned(rules.answer.headlines, rows, machine.cpu.count());
+    let planned: Vec<(&Headline, &Row)> = found.into_iter().flatten().collect();
+    let judge = |&(headline, row)| Some(Judged { headline, row, metric: Headline::metric(headline, row)? });
+    let judged: Vec<Judged<'_>> = planned.iter().filter_map(judge).collect();
     let with = |verdict| judged.iter().filter(|one| one.metric.verdict == Some(verdict)).collect::<Vec<_>>();
     let [below, as_expected, above] =
         [ExpectationVerdict::Below, ExpectationVerdict::AsExpected, ExpectationVerdict::Above].map(with);
     let (verdict, text, evidence) = if let Some([_, reason]) = (rules.answer.no_answer)(rows) {
         (None, reason.to_owned(), Vec::new())
-    } else if planned().next().is_none() && rows.iter().any(|row| row.status == Status::Ok) {
+    } else if planned.is_empty() && rows.iter().any(|row| row.status == Status::Ok) {
         (None, "not judged: this run has no headline benchmark".to_owned(), Vec::new())
     } else if judged.is_empty() {
         (None, not_measured(rows), Vec::new())
@@ -259,7 +260,7 @@ mod tests {
         };
         let chosen = |rows: &[Row], cpus| {
             let rows: Vec<&Row> = rows.iter().collect();
-            headline::planned(HEADLINES[0], &rows, cpus).map(|(_, row)| row.params.threads())
+            headline::planned(HEADLINES, &rows, cpus)[0].map(|(_, row)| row.params.threads())
         };
         let rows = [of(1, None), of(2, None), of(8, None)];
         assert_eq!([1, 2, 3, 8].map(|cpus| chosen(&rows, cpus)), [Some(1), Some(2), Some(2), Some(8)]);
