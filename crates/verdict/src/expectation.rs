@@ -137,7 +137,9 @@ pub(crate) fn verdict(
         None => metric.summary.ci95.filter(|_| !is_low)?,
     };
     let middle = f64::midpoint(range.low, range.high);
-    match (value < range.low && high < middle, value > range.high && low > middle, metric.better) {
+    // A wide range has a far middle: there the published value itself is excluded.
+    let (least, most) = (middle.min(range.low / OF_DATASHEET[0]), middle.max(range.high / OF_DATASHEET[1]));
+    match (value < range.low && high < least, value > range.high && low > most, metric.better) {
         (false, false, _) => Some(ExpectationVerdict::AsExpected),
         _ if is_low => None,
         (true, _, Better::Higher) | (_, true, Better::Lower) => Some(ExpectationVerdict::Below),
@@ -207,6 +209,10 @@ mod tests {
         assert_eq!(of(80.0, [78.0, 82.0]), Some(ExpectationVerdict::Below));
         assert_eq!(of(88.0, [85.0, 91.0]), Some(ExpectationVerdict::Below));
         assert_eq!(of(88.0, [80.0, 96.0]), Some(ExpectationVerdict::AsExpected), "noise");
+        let wide = Expectation { high: 1000.0, ..judged(row(95.0, [94.0, 96.0], None, Confidence::High)).0.remove(0) };
+        let of_wide = |median, ci95| verdict(&row(median, ci95, None, Confidence::Fair).metrics[0], &wide, None);
+        assert_eq!(of_wide(88.0, [70.0, 106.0]), Some(ExpectationVerdict::AsExpected), "noise against a wide range");
+        assert_eq!(of_wide(80.0, [70.0, 90.0]), Some(ExpectationVerdict::Below));
         assert_eq!(of(91.0, [90.0, 92.0]), Some(ExpectationVerdict::AsExpected), "tolerated");
         assert_eq!(of(120.0, [110.0, 130.0]), Some(ExpectationVerdict::Above));
     }

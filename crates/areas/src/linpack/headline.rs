@@ -23,10 +23,13 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     ..AnswerRules::DEFAULT
 };
 
-/// HPL's results are of the whole machine. Clocks of wide vectors are published for few models.
+/// HPL's results are of the whole machine and of systems that fill its memory; smaller ones reach less. Clocks of wide
+/// vectors are published for few models.
 pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
     let is_whole = solves_as_hpl(row) && machine.cpu.cores.is_some_and(|cores| row.params.threads() >= cores);
-    (is_whole && name == MetricName::Throughput).then_some(ExpectedQuantity::Hpl)
+    let bytes = params(row).map_or(0, |own| own.n.saturating_mul(own.n).saturating_mul(8));
+    let fills_memory = machine.memory.total_bytes.is_some_and(|total| bytes >= total / 2);
+    (is_whole && fills_memory && name == MetricName::Throughput).then_some(ExpectedQuantity::Hpl)
 }
 
 /// Systems below this order spend much of their time outside products of matrices.

@@ -38,7 +38,7 @@ pub(super) fn of(machine: &mut Machine) -> Vec<MachineExpectation> {
     [network(&found), volumes(&found), results(&found)].concat()
 }
 
-/// From what lasts, or one flow's rate if that is less, to the highest rate. Network names its unit, bit/s.
+/// From what lasts, or one flow's rate if that is less, to the highest rate.
 fn network(of: &InstanceType) -> Vec<MachineExpectation> {
     let Rates { sustained, most } = &of.network_bits_per_second;
     let Some(low) = sustained.as_ref().filter(|_| of.provider == Provider::Ec2) else { return Vec::new() };
