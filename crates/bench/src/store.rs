@@ -221,7 +221,7 @@ impl Store {
     }
 
     /// The names of all runs, oldest first: they begin with the time. A folder without a document is no run.
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.runs()).into_iter().flatten().flatten();
         let runs = entries.filter(|entry| entry.path().join(DOCUMENT).exists());
         let mut names: Vec<String> = runs.filter_map(|entry| entry.file_name().into_string().ok()).collect();

@@ -31,7 +31,9 @@ impl Rng {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         let threshold = bound.wrapping_neg() % bound;
         loop {
-            let (low, high) = self.next().carrying_mul(bound, 0);
+            let product = u128::from(self.next()) * u128::from(bound);
+            #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
+            let (low, high) = (product as u64, (product >> 64) as u64);
             if low >= threshold {
                 return high;
             }

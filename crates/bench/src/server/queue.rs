@@ -120,8 +120,11 @@ impl QueuePlace<'_> {
     /// Starts its turn if it is next: the token for process runs from this address.
     pub(super) fn turn(&self, from: IpAddr) -> Option<Token> {
         let mut state = lock(&self.queue.state);
-        let is_next = !state.closed && state.current.len() < self.queue.concurrent;
-        state.waiting.pop_front_if(|first| is_next && *first == self.number)?;
+        let is_free = !state.closed && state.current.len() < self.queue.concurrent;
+        if !is_free || state.waiting.front() != Some(&self.number) {
+            return None;
+        }
+        state.waiting.pop_front();
         let token = Token::new();
         state.current.push(Current { number: self.number, token, from, run: None, runs: 0 });
         Some(token)

@@ -1,7 +1,9 @@
 //! The time-stamp counter of x86-64.
 
-use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence, _rdtsc};
+use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
 use std::sync::OnceLock;
+
+use crate::cpu::cpuid;
 
 /// CPUID 0x80000007 EDX bit 8: the counter has one rate in every power state (Intel SDM vol. 3, 18.17.1; AMD APM vol. 3).
 const INVARIANT: u32 = 1 << 8;
@@ -13,9 +15,10 @@ const RDTSCP: u32 = 1 << 27;
 pub(super) fn invariant() -> bool {
     static INVARIANT_HERE: OnceLock<bool> = OnceLock::new();
     *INVARIANT_HERE.get_or_init(|| {
-        __cpuid(0x8000_0000).eax >= 0x8000_0007
-            && __cpuid(0x8000_0007).edx & INVARIANT == INVARIANT
-            && __cpuid(0x8000_0001).edx & RDTSCP == RDTSCP
+        let edx = |leaf| cpuid::read(leaf, 0)[3];
+        cpuid::read(0x8000_0000, 0)[0] >= 0x8000_0007
+            && edx(0x8000_0007) & INVARIANT == INVARIANT
+            && edx(0x8000_0001) & RDTSCP == RDTSCP
     })
 }
 

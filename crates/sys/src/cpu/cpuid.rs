@@ -65,8 +65,10 @@ pub fn xcr0() -> Option<u64> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
-    let result = std::arch::x86_64::__cpuid_count(leaf, subleaf);
+pub(crate) fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
+    // SAFETY: every x86-64 processor has CPUID, which reads no memory.
+    #[allow(unused_unsafe, reason = "the function is unsafe in Rust 1.89")]
+    let result = unsafe { std::arch::x86_64::__cpuid_count(leaf, subleaf) };
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 

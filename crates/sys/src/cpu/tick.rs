@@ -70,9 +70,10 @@ fn tick() -> Duration {
 
 /// Makes the calling thread run only on an idle CPU; whether the kernel agreed.
 fn yield_to_all() -> bool {
-    let parameters = libc::sched_param { sched_priority: 0 };
+    let priority: libc::c_int = 0;
+    // By system call: musl's function refuses. `struct sched_param` is its priority.
     // SAFETY: the pointer is to live parameters, of which this policy takes priority 0.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const priority) == 0 }
 }
 
 /// Makes this thread wake on time, not up to 50 us later (`PR_SET_TIMERSLACK`, `prctl(2)`); whether the kernel agreed.

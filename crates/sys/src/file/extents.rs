@@ -7,7 +7,8 @@ use std::os::fd::AsRawFd;
 use crate::calls::{retried, unless_unknown};
 
 /// `FS_IOC_FIEMAP` of linux/fs.h: `_IOWR('f', 11, struct fiemap)`, whose head is 32 bytes long.
-const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
+#[allow(clippy::cast_lossless, clippy::cast_possible_wrap, reason = "musl takes an i32, glibc an u64")]
+const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
 /// Flags of linux/fiemap.h: write dirty data first, so that no block is unallocated.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 const FIEMAP_EXTENT_LAST: u32 = 1;

@@ -111,7 +111,8 @@ impl Region {
     /// Asks the kernel, once, to replace the base pages of written memory by huge pages, which were missing or disabled
     /// when it was written (`MADV_COLLAPSE`, Linux 6.1, by this region's advice alone). An error may leave some replaced.
     pub fn collapse(&self) -> io::Result<()> {
-        self.advise(libc::MADV_COLLAPSE)
+        // `MADV_COLLAPSE` of linux/mman.h; libc has no name for it with every C library.
+        self.advise(25)
     }
 
     /// Its address, for the parts that are lent to the kernel.

@@ -277,7 +277,7 @@ impl<K: Kernel> Receiver<K> {
             (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (std::ptr::from_mut(vector), 1);
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             let controls = self.coalesced || self.stamped;
-            header.msg_hdr.msg_controllen = if controls { size_of_val(control) } else { 0 };
+            header.msg_hdr.msg_controllen = if controls { size_of_val(control) as _ } else { 0 };
         }
         if !self.many {
             // SAFETY: the first header points to its vector and its control words, and the vector to its room in the
@@ -289,10 +289,11 @@ impl<K: Kernel> Receiver<K> {
     }
 
     /// Notes the length, segments and arrival time of the first messages.
+    #[allow(clippy::unnecessary_cast, reason = "musl's lengths are u32")]
     fn note(&mut self, messages: usize) {
         for (header, control) in self.headers.iter().zip(&self.controls).take(messages) {
             let bytes = (header.msg_len as usize).min(self.room);
-            let known = header.msg_hdr.msg_controllen.min(size_of_val(control)) / size_of::<u64>();
+            let known = (header.msg_hdr.msg_controllen as usize).min(size_of_val(control)) / size_of::<u64>();
             let controls = read_controls(&control[..known.min(CONTROL_WORDS)]);
             let segment = controls.segment.unwrap_or(bytes).max(1);
             self.messages.push(Message { bytes, segment, came_nanoseconds: controls.came_nanoseconds });

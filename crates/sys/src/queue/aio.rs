@@ -151,7 +151,7 @@ impl Aio {
             return Ok(0);
         }
         let at_most = at_most.map(|time| libc::timespec {
-            tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),
         });
         let limit = at_most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -98,7 +98,7 @@ struct Threads {
 impl Threads {
     fn of(count: usize) -> Self {
         // Longer than any test, so that none hangs.
-        Self { count, pool: Pool::new(Duration::from_mins(2)) }
+        Self { count, pool: Pool::new(Duration::from_secs(120)) }
     }
 }
 

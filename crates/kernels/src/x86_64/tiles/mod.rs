@@ -206,11 +206,12 @@ macro_rules! tile_loop {
                 concat!("cmp rdx, 3 * ", $vector),
                 "jne 9f",
                 "assay_depth 8",
-                "jmp 10f",
+                // Rust 1.89 rejects the label `10`, which could be a binary number.
+                "jmp 20f",
                 "9:",
                 ".endif",
                 "assay_depth 4",
-                "10:",
+                "20:",
                 $(
                     concat!($load, " ", $left0, ", [r8]"),
                     concat!($load, " ", $left1, ", [r8 + ", $vector, "]"),

@@ -49,7 +49,7 @@ impl Kernel for Linux {
     unsafe fn receive_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         let (first, flags, forever) = (headers.as_mut_ptr(), libc::MSG_WAITFORONE, std::ptr::null_mut());
         // SAFETY: the caller vouches for the headers; their number is their slice's.
-        outcome(unsafe { libc::recvmmsg(socket, first, number(headers), flags, forever) })
+        outcome(unsafe { libc::recvmmsg(socket, first, number(headers), flags as _, forever) })
     }
 
     unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
