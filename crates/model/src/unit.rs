@@ -1,5 +1,6 @@
 //! Units, and sizes and durations as people type them. Elsewhere in the program quantities have no prefix.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! Warnings: one table with the thresholds of each code, its effect on the number, and what to do.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +253,8 @@ impl WarningCode {
 }
 
 /// A warning of a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Warning {
     /// Its code; documents of later versions can have others.
     pub code: Named<WarningCode>,

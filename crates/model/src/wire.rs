@@ -1,5 +1,6 @@
 //! What the runner and its workers say to each other: one JSON object per line, tasks down, messages up.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

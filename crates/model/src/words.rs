@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -12,7 +13,8 @@ macro_rules! words {
         $($(#[$doc:meta])* $member:ident => $name:literal $(| $earlier:literal)?,)+
     })+) => {$(
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum $type { $($(#[$doc])* #[serde(rename = $name $(, alias = $earlier)?)] $member,)+ }
 
         impl $type {
@@ -153,6 +155,7 @@ impl<'de, W: Word> Deserialize<'de> for Named<W> {
 }
 
 /// In the schema it is any string.
+#[cfg(feature = "schema")]
 impl<W> JsonSchema for Named<W> {
     fn inline_schema() -> bool {
         true

@@ -1,5 +1,6 @@
 //! What is measured: a benchmark, its parameters per area, and the id that names it everywhere.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ crate::words::words! {
 }
 
 /// Parameters of a cpu experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CpuParams {
     /// What is computed.
     pub op: CpuOp,
@@ -42,7 +44,8 @@ pub struct CpuParams {
 }
 
 /// Parameters of a memory experiment. What does not apply is `null`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MemoryParams {
     /// Order of the accesses.
     pub pattern: MemoryPattern,
@@ -73,7 +76,8 @@ pub struct MemoryParams {
 }
 
 /// Traffic that the other threads of a loaded chase make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Background {
     /// What they do.
     pub op: MemoryOp,
@@ -82,7 +86,8 @@ pub struct Background {
 }
 
 /// Parameters of a disk experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DiskParams {
     /// Order of the accesses.
     pub pattern: DiskPattern,
@@ -152,7 +157,8 @@ impl DiskParams {
 pub const LOOPBACK: &str = "loopback";
 
 /// Parameters of a network experiment. What does not apply is `null`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NetParams {
     /// The transport.
     pub protocol: Protocol,
@@ -177,7 +183,8 @@ pub struct NetParams {
 }
 
 /// Parameters by area. Those of an area that only a later version knows are kept as they are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Params {
     /// Of a cpu experiment.
@@ -250,7 +257,8 @@ impl Params {
 }
 
 /// The place of a result in the classic tables.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Classic {
     /// The table: `cpu`, `memory`, `disk`, `net` …
     pub table: String,
@@ -265,7 +273,8 @@ pub struct Classic {
 }
 
 /// The loop behind a cpu experiment: what a reader needs to know of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Loop {
     /// The type of an accumulator, and of what is summed into it where that differs: `fp64`, `s32 <- u8 x s8`.
@@ -281,7 +290,8 @@ pub struct Loop {
 }
 
 /// One planned measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Experiment {
     /// Unique in a run; the same for the same experiment on every machine.
     pub id: String,

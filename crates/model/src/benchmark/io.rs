@@ -1,5 +1,6 @@
 //! The words for what disks and networks are asked to do.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

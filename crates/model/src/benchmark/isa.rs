@@ -1,5 +1,6 @@
 //! The words for what a processor computes with: instruction sets and element types.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! What LINPACK benchmarks are asked to do: words, parameters and ids.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +58,8 @@ impl LinpackOp {
 }
 
 /// Parameters of a LINPACK experiment. What does not apply is `null`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LinpackParams {
     /// What is computed.
     pub op: LinpackOp,
@@ -123,7 +125,8 @@ pub fn linpack_id(params: &LinpackParams, chosen: LinpackChoices) -> String {
 }
 
 /// What was seen of the solver and of the processor under its load while a LINPACK row was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct LinpackConditions {
     /// The kernel of our own solver, or the library: `avx512 24x8`, `OpenBLAS 0.3.21 SkylakeX`.

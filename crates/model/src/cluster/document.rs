@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,12 @@ pub const SCHEMA: &str = "assay.cluster/1";
 
 /// The code of the problem that results are below what they should be.
 pub const BELOW_EXPECTED: &str = "below_expected";
+/// The code of the problem that a node is slower than in an earlier plan.
+pub const SLOWER_THAN_BEFORE: &str = "slower_than_before";
 
 /// All that is said about a cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClusterDocument {
     /// [`SCHEMA`].
     pub schema: String,
@@ -41,10 +45,54 @@ pub struct ClusterDocument {
     pub problems: Vec<Problem>,
     /// Nodes confirmed to be slow. Assay never drains nodes.
     pub drain: Vec<String>,
+    /// The comparison with an earlier plan; `null` without one.
+    #[serde(default)]
+    pub history: Option<History>,
+}
+
+/// An earlier plan of the same cluster, and the nodes that are slower than in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct History {
+    /// The earlier plan's name.
+    pub plan: String,
+    /// When it was made, UTC, ISO 8601.
+    pub created: String,
+    /// Nodes of which at least one result was compared with the node's own earlier one.
+    pub compared: u64,
+    /// Nodes with a result that is slower than the node's own earlier one, the slowest first.
+    pub slower: Vec<SlowerNode>,
+}
+
+/// A node that is slower than in an earlier plan, with its worst result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SlowerNode {
+    /// The node.
+    pub node: String,
+    /// The id of its worst benchmark.
+    pub experiment: String,
+    /// The metric's name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which values are better.
+    pub better: Better,
+    /// The node's value in the earlier plan.
+    pub earlier: f64,
+    /// The node's value in this plan.
+    pub present: f64,
+    /// The present speed over the earlier one; below 1 is worse.
+    pub ratio: f64,
+    /// How many of the node's results are slower than before.
+    pub slower: u64,
+    /// How many of the node's results were compared.
+    pub compared: u64,
 }
 
 /// The plan and how far it is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClusterInfo {
     /// Its name.
     pub name: String,
@@ -97,7 +145,8 @@ crate::words::words! {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FleetNode {
     /// Its name.
     pub name: String,
@@ -114,7 +163,8 @@ pub struct FleetNode {
 }
 
 /// Nodes of the same hardware.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Group {
     /// Its number, from 0.
     pub id: u32,
@@ -125,7 +175,8 @@ pub struct Group {
 }
 
 /// One node's value: the median of its samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NodeValue {
     /// The node.
     pub node: String,
@@ -136,7 +187,8 @@ pub struct NodeValue {
 }
 
 /// A value over the nodes of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Distribution {
     /// The experiment's id.
     pub experiment: String,
@@ -186,7 +238,8 @@ pub fn is_of_paths(experiment: &str) -> bool {
 }
 
 /// Why a node is an outlier in one value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Deviation {
     /// The experiment's id, or `area:NAME` for all values of an area together.
     pub experiment: String,
@@ -199,7 +252,8 @@ pub struct Deviation {
 }
 
 /// The probable cause of a slow node, from its documents.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Cause {
     /// A fixed word, such as `clock_low`, `cpu_quota`, `fewer_channels`, `other_kernel`, `link_speed`, `other_load`.
     pub code: String,
@@ -208,7 +262,8 @@ pub struct Cause {
 }
 
 /// A slow node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SlowNode {
     /// The node.
     pub node: String,
@@ -223,7 +278,8 @@ pub struct SlowNode {
 }
 
 /// A fact in which nodes differ from the majority of their group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Difference {
     /// The group.
     pub group: u32,
@@ -238,7 +294,8 @@ pub struct Difference {
 }
 
 /// One ordered pair of nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PairValue {
     /// The node that sends, or asks.
     pub from: String,
@@ -253,7 +310,8 @@ pub struct PairValue {
 }
 
 /// One value of the network, from node to node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PairMatrix {
     /// The experiment's id.
     pub experiment: String,
@@ -272,7 +330,8 @@ pub struct PairMatrix {
 }
 
 /// One run of HPL across nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClusterHpl {
     /// The nodes.
     pub nodes: Vec<String>,
@@ -297,9 +356,10 @@ pub struct ClusterHpl {
 }
 
 /// What went wrong, or prevents a judgement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Problem {
-    /// A fixed word: `task_failed`, `mixed_versions`, `never_came_up`, `clock_skew`, `shared_machine` …
+    /// A fixed word: `task_failed`, `mixed_versions`, `clock_skew`, `shared_machine`, `slower_than_before` …
     pub code: String,
     /// The sentence.
     pub text: String,

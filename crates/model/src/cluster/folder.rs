@@ -23,6 +23,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,8 @@ use crate::machine::Machine;
 pub const PLAN_SCHEMA: &str = "assay.plan/1";
 
 /// What is to be measured, on which nodes, and how.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Plan {
     /// [`PLAN_SCHEMA`].
     pub schema: String,
@@ -73,7 +75,8 @@ pub struct Plan {
 }
 
 /// A node of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PlanNode {
     /// Its name, as the scheduler has it (or the ssh destination).
     pub name: String,
@@ -82,7 +85,8 @@ pub struct PlanNode {
 }
 
 /// How HPL is run across nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HplPlan {
     /// Path of `xhpl`, the same on every node.
     pub program: String,
@@ -106,7 +110,8 @@ crate::words::words! {
 }
 
 /// Something to be measured, which one worker does in one go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Task {
     /// The node whose worker does it.
     pub node: String,
@@ -123,7 +128,8 @@ pub struct Task {
 }
 
 /// What a task does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Work {
     /// A part of the suite, on this node alone.
@@ -135,7 +141,8 @@ pub enum Work {
 }
 
 /// A part of the suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SuiteTask {
     /// Areas, as `--area` takes them.
     pub areas: Vec<String>,
@@ -144,7 +151,8 @@ pub struct SuiteTask {
 }
 
 /// The network from this node, which measures, to another, which serves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PairTask {
     /// The peer node.
     pub to: String,
@@ -155,14 +163,16 @@ pub struct PairTask {
 }
 
 /// HPL on several nodes at once; the first node's worker starts it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct HplTask {
     /// The nodes.
     pub nodes: Vec<String>,
 }
 
 /// Who has claimed a task. By `boot` and `pid_start` workers on the same host see that the claimer is gone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Claim {
     /// The claim's own name: part of the file's name, never used twice.
     pub id: String,
@@ -193,7 +203,8 @@ crate::words::words! {
 }
 
 /// What came of a task, or of an attempt at it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Outcome {
     /// The task as it was.
     pub task: Task,
@@ -223,7 +234,8 @@ impl Outcome {
 }
 
 /// A node as its first worker found it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NodeFacts {
     /// The node's name in the plan.
     pub node: String,
@@ -238,7 +250,8 @@ pub struct NodeFacts {
 }
 
 /// A live worker; the file's modification time is its last heartbeat.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct WorkerMark {
     /// Who it is.
     pub claim: Claim,
@@ -263,7 +276,8 @@ crate::words::words! {
 }
 
 /// Where a node serves network tasks of other nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ServerRecord {
     /// Addresses under which it can be reached, the likeliest first, with the port.
     pub addresses: Vec<String>,
@@ -274,7 +288,8 @@ pub struct ServerRecord {
 }
 
 /// A job that was submitted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SubmittedJob {
     /// The scheduler's id.
     pub id: String,

@@ -5,7 +5,8 @@ mod folder;
 
 pub use document::{
     BELOW_EXPECTED, Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode,
-    Group, NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing, is_of_paths,
+    Group, History, NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SLOWER_THAN_BEFORE, SlowNode,
+    SlowerNode, Standing, is_of_paths,
 };
 pub use folder::{
     Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,

@@ -1,5 +1,6 @@
 //! A comparison of two runs, or of two things measured in turn (schema `assay.compare/1`).
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ crate::words::words! {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Side {
     /// The run's name, or what was given on the command line.
     pub name: String,
@@ -47,7 +49,8 @@ pub struct Side {
 }
 
 /// The comparison of another value that explains the first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PerCycle {
     /// New over base, of operations per cycle.
     pub ratio: f64,
@@ -58,7 +61,8 @@ pub struct PerCycle {
 }
 
 /// One metric of one experiment, on both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Compared {
     /// The experiment on the base side.
     pub id: String,
@@ -109,7 +113,8 @@ pub struct Compared {
 }
 
 /// An experiment that was not compared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NotCompared {
     /// The experiment.
     pub id: String,
@@ -118,7 +123,8 @@ pub struct NotCompared {
 }
 
 /// A whole comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
@@ -145,7 +151,8 @@ pub struct Comparison {
 }
 
 /// The geometric mean of the ratios of an area.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AreaMean {
     /// The area.
     pub area: String,

@@ -1,5 +1,6 @@
 //! What was seen of the machine, the file and the network while a benchmark was measured.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::benchmark::linpack::LinpackConditions;
 use crate::document::status::Stop;
 
 /// The state of the machine at one end of the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct MachineState {
     /// Load averages over 1, 5 and 15 minutes.
@@ -22,7 +24,8 @@ pub struct MachineState {
 }
 
 /// The clock that intervals are timed by.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct TimerFacts {
     /// `counter` (the processor's time-stamp counter) or `system` (`CLOCK_MONOTONIC_RAW`).
@@ -38,7 +41,8 @@ pub struct TimerFacts {
 }
 
 /// The state of the machine before and after.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MachineStates {
     /// The clock that intervals are timed by.
     #[serde(default)]
@@ -52,7 +56,8 @@ pub struct MachineStates {
 }
 
 /// What was seen while a row was measured. Absent facts are `null`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Conditions {
     /// The CPUs the threads were pinned to, in thread order.
@@ -140,7 +145,8 @@ pub struct Conditions {
 }
 
 /// What was seen of the file, the engine and the device while a disk row was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct DiskConditions {
     /// The engine that was used in the end.
@@ -232,7 +238,8 @@ pub struct DiskConditions {
 }
 
 /// What was seen of the path while a network row was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct NetConditions {
     /// The interface that the bytes went through.
@@ -288,7 +295,8 @@ pub struct NetConditions {
 }
 
 /// What TCP says of connections (`struct tcp_info`), over the senders of all threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TcpConditions {
     /// Segments that were sent again.
     pub retransmits: Option<u64>,

@@ -1,5 +1,6 @@
 //! What `assay doctor` finds: whether numbers taken now can be trusted (schema `assay.doctor/1`).
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,8 @@ crate::words::words! {
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Check {
     /// A warning's code, or the name of what was looked at.
     pub code: String,
@@ -35,7 +37,8 @@ pub struct Check {
 }
 
 /// A reference tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FoundTool {
     /// Its fixed lower-case id.
     pub tool: String,
@@ -48,7 +51,8 @@ pub struct FoundTool {
 }
 
 /// A whole diagnosis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Diagnosis {
     /// [`SCHEMA`].
     pub schema: String,

@@ -8,6 +8,7 @@ pub mod reference;
 pub mod sample;
 mod status;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ pub const SCHEMA: &str = "assay.run/2";
 pub const EARLIER_SCHEMA: &str = "assay.run/1";
 
 /// Which program made the document.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Program {
     /// Version of Assay.
     pub version: String,
@@ -41,7 +43,8 @@ pub struct Program {
 }
 
 /// The run as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunInfo {
     /// Its name in the store.
     pub id: String,
@@ -75,7 +78,8 @@ pub struct RunInfo {
 }
 
 /// A reference tool that was found and compared with no result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NotCompared {
     /// Its id.
     pub tool: String,
@@ -84,7 +88,8 @@ pub struct NotCompared {
 }
 
 /// A run that had been cut off was gone on with.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Resumed {
     /// When, UTC, ISO 8601.
     pub at: String,
@@ -97,7 +102,8 @@ pub struct Resumed {
 }
 
 /// How a rate grows with its threads, against the row of the same experiment with the fewest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Scaling {
     /// Id of the row with the fewest threads.
     pub from: String,
@@ -110,7 +116,8 @@ pub struct Scaling {
 }
 
 /// One row: a planned experiment and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Row {
     /// Unique in the run; the same for the same experiment on every machine.
     pub id: String,
@@ -174,7 +181,8 @@ impl Row {
 }
 
 /// Whether an area is as fast as it should be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Answer {
     /// The area.
     pub area: Area,
@@ -187,7 +195,8 @@ pub struct Answer {
 }
 
 /// A sentence about the results, derived from them by a stated rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Finding {
     /// The rule.
     pub code: String,
@@ -200,7 +209,8 @@ pub struct Finding {
 }
 
 /// The server of network benchmarks, as it describes itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Peer {
     /// Its name or address, as the user gave it.
@@ -222,7 +232,8 @@ pub struct Peer {
 }
 
 /// A whole run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Document {
     /// [`SCHEMA`].
     pub schema: String,

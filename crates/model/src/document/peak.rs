@@ -1,5 +1,6 @@
 //! What a machine could do at best: a value, the formula behind it and where each input came from.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +40,8 @@ impl PeakKind {
 }
 
 /// A theoretical peak, in the unit of its metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Peak {
     /// What it rests on.
     pub kind: PeakKind,
@@ -54,7 +56,8 @@ pub struct Peak {
 }
 
 /// One input of a peak's formula.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct PeakInput {
     /// What it is: `flop/cycle`, `clock_hz`, `cores`, `channels`.
     pub name: String,
@@ -65,7 +68,8 @@ pub struct PeakInput {
 }
 
 /// How much of a peak was reached, 1 being all of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Efficiency {
     /// The ratio.
     pub value: f64,
@@ -74,7 +78,8 @@ pub struct Efficiency {
 }
 
 /// A peak as `assay info --json` lists it, with its benchmark.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InfoPeak {
     /// `cpu`, `memory`, …
     pub area: String,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,8 @@ crate::words::words! {
 }
 
 /// One run of the tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReferenceSample {
     /// Its value, in the metric's unit and by our counting.
     pub value: f64,
@@ -53,7 +55,8 @@ pub struct ReferenceSample {
 }
 
 /// How far values scatter on each side of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Spread {
     /// Of the tool.
     pub theirs: f64,
@@ -62,7 +65,8 @@ pub struct Spread {
 }
 
 /// Another value that a tool and a result both have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Also {
     /// What it is: `latency`, `cpu_seconds_per_request`.
     pub name: String,
@@ -81,7 +85,8 @@ pub struct Also {
 }
 
 /// One tool compared with one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reference {
     /// Its fixed lower-case id: `fio`, `iperf3` …
     pub tool: String,
@@ -131,7 +136,8 @@ pub struct Reference {
 pub const CATALOGUE_SCHEMA: &str = "assay.references/1";
 
 /// The tools that are known (schema `assay.references/1`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Catalogue {
     /// [`CATALOGUE_SCHEMA`].
     pub schema: String,
@@ -140,7 +146,8 @@ pub struct Catalogue {
 }
 
 /// A tool that is known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct KnownTool {
     /// Its fixed lower-case id.
     pub tool: String,
@@ -171,7 +178,8 @@ crate::words::words! {
 }
 
 /// One brief run of a tool to check that it works and its output is understood; no measurement.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ToolCheck {
     /// What came of it.
     pub status: CheckOutcome,

@@ -1,5 +1,6 @@
 //! A sample, its metric and their summary: the record behind every number of a document.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,8 @@ crate::words::words! {
 }
 
 /// What one thread did in one sample.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ThreadShare {
     /// Operations, flop or bytes.
     pub work: f64,
@@ -54,7 +56,8 @@ pub struct ThreadShare {
 }
 
 /// One repetition.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sample {
     /// The value, in the metric's unit.
     pub value: f64,
@@ -89,7 +92,8 @@ pub struct Sample {
 }
 
 /// Summary statistics over the samples of a metric.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Summary {
     /// Samples.
     pub n: u32,
@@ -120,7 +124,8 @@ pub struct Summary {
 }
 
 /// A value estimated from the time slices in which nothing interfered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Undisturbed {
     /// The estimate, in the metric's unit.
     pub value: f64,
@@ -148,7 +153,8 @@ crate::words::words! {
 pub const HIGHEST_CLOCK_HZ: f64 = 10e9;
 
 /// A range in which a metric should be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Expectation {
     /// `limit`, `published`, `datasheet`, `link`, `declared`, `similar` or `history`.
     pub source: String,
@@ -167,7 +173,8 @@ pub struct Expectation {
 }
 
 /// Percentiles of a distribution, in the metric's unit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Percentiles {
     /// Half of the operations were no slower.
     pub p50: f64,
@@ -189,7 +196,8 @@ pub struct Percentiles {
 }
 
 /// One metric of a row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Metric {
     /// Its name.
     pub name: Named<MetricName>,

@@ -1,5 +1,6 @@
 //! What became of a benchmark, and what ended its sampling.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! The cloud that a machine was rented from.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ impl Provider {
 }
 
 /// The cloud underneath, and which of its machine types this is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Cloud {
     /// The provider.
     pub provider: Provider,

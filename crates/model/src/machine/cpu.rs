@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::benchmark::isa::Isa;
 use crate::words::words;
 
 /// The processor, totals over all packages.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Cpu {
     /// `GenuineIntel`, `AuthenticAMD`, …
@@ -62,6 +64,8 @@ pub struct Cpu {
     pub governor: Option<String>,
     /// Whether boost clocks are allowed.
     pub turbo: Option<bool>,
+    /// The highest clock that a setting of the kernel allows, Hz, where it is below the processor's own.
+    pub clock_cap_hz: Option<f64>,
     /// The kernel's SMT switch (`on`, `off`, `notsupported`, …).
     pub smt_control: Option<String>,
     /// State of each known hardware vulnerability.
@@ -85,7 +89,8 @@ words! {
 }
 
 /// One kind of core.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct CoreType {
     /// Which kind.
@@ -119,7 +124,8 @@ words! {
 }
 
 /// An instruction set that cannot be used here though these cores have it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Withheld {
     /// The instruction set.
     pub isa: Isa,
@@ -130,7 +136,8 @@ pub struct Withheld {
 }
 
 /// Work per clock cycle of one core for one kernel. An op is one multiply or one add: a multiply-add counts two.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct OpsPerCycle {
     /// The experiment's id without its threads, such as `cpu/fma/fp64/avx512`.
@@ -146,7 +153,8 @@ pub struct OpsPerCycle {
 }
 
 /// Where one logical CPU sits. Package, core and cache group have our own numbers, dense from 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct LogicalCpu {
     /// The kernel's number.
@@ -166,7 +174,8 @@ pub struct LogicalCpu {
 }
 
 /// One cache, as one group of CPUs shares it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Cache {
     /// 1, 2, 3, …

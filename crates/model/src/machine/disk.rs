@@ -1,10 +1,12 @@
 //! Block devices, their links, and what is behind a directory.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One block device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Disk {
     /// The kernel's name (`nvme0n1`).
@@ -54,7 +56,8 @@ pub struct Disk {
 }
 
 /// A drive's data sheet, from the table of drives.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct DriveSheet {
     /// Large reads in order, B/s.
@@ -74,7 +77,8 @@ pub struct DriveSheet {
 }
 
 /// How the kernel handles a disk's requests (`queue/`, kernel documentation `ABI/stable/sysfs-block`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct DiskQueue {
     /// Queues of the device itself.
@@ -96,7 +100,8 @@ pub struct DiskQueue {
 }
 
 /// The narrowest link between a disk or network adapter and the processor: what can pass at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct DiskLink {
     /// `pcie`, `sata`, `sas`, `usb`, `mmc`, or `network` for a disk of another machine.
@@ -112,7 +117,8 @@ pub struct DiskLink {
 }
 
 /// A link that several disks share; of several in a row with the same disks the narrowest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct SharedLink {
     /// `pcie`, `sata`, `sas`, `usb`, or `network` for disks of another machine.
@@ -130,7 +136,8 @@ pub struct SharedLink {
 }
 
 /// What is behind a directory: its mount and the block devices under it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Storage {
     /// The directory asked about.
@@ -172,7 +179,8 @@ impl Storage {
 }
 
 /// One step of the way from a file system down to hardware.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct StorageDevice {
     /// The kernel's name.

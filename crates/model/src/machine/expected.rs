@@ -1,5 +1,6 @@
 //! What a machine should reach, by published values and by the results of machines like it.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,8 @@ crate::words::words! {
 }
 
 /// A range in which a machine should be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MachineExpectation {
     /// What it is of.
     pub quantity: Named<ExpectedQuantity>,

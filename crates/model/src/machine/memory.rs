@@ -1,10 +1,12 @@
 //! Main memory, its modules, huge pages and nodes.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Main memory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Memory {
     /// What the kernel manages, B.
@@ -44,7 +46,8 @@ pub struct Memory {
 }
 
 /// One memory module.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Dimm {
     /// Where it is plugged, as firmware names it.
@@ -66,7 +69,8 @@ pub struct Dimm {
 }
 
 /// Huge pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct HugePages {
     /// Transparent huge pages: `always`, `madvise` or `never`.
@@ -78,7 +82,8 @@ pub struct HugePages {
 }
 
 /// One pool of reserved huge pages.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct HugePool {
     /// Size of one page, B.
@@ -90,7 +95,8 @@ pub struct HugePool {
 }
 
 /// One memory node.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct NumaNode {
     /// The kernel's number.
@@ -106,7 +112,8 @@ pub struct NumaNode {
 }
 
 /// What firmware rates a node's memory at (ACPI's HMAT): its own word, not a measurement.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct NodeRating {
     /// Reads, B/s.

@@ -9,6 +9,7 @@ mod net;
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,8 @@ pub use memory::{Dimm, HugePages, HugePool, Memory, NodeRating, NumaNode};
 pub use net::{InfinibandPort, Nic};
 
 /// One machine as discovery saw it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Machine {
     /// The host's name.
@@ -54,7 +56,8 @@ pub struct Machine {
 }
 
 /// The operating system.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Os {
     /// Distribution and version, as `/etc/os-release` puts it.
@@ -68,7 +71,8 @@ pub struct Os {
 }
 
 /// The hypervisor underneath.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Virtualization {
     /// Its common name (`KVM`, `Hyper-V`, `Xen`); `None` where the signature is not a known one.
@@ -78,7 +82,8 @@ pub struct Virtualization {
 }
 
 /// A fact that could not be found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Unknown {
     /// Dotted path of the fact, such as `memory.mts`.

@@ -1,12 +1,14 @@
 //! Network interfaces.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::disk::DiskLink;
 
 /// One network interface.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Nic {
     /// The kernel's name (`eth0`).
@@ -46,7 +48,8 @@ pub struct Nic {
 }
 
 /// An InfiniBand port under a network interface.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct InfinibandPort {
     /// The adapter (`mlx5_0`).
