@@ -30,6 +30,8 @@ pub enum Error {
     CopyProgram(PathBuf, Box<Error>),
     #[error("'{0}' has no plan. Make one with assay cluster plan")]
     NoPlan(PathBuf),
+    #[error("'{0}' has no plan. Choose the folder of an earlier plan with --history")]
+    NoEarlierPlan(PathBuf),
     #[error("the plan '{0}' is a '{1}', and this program reads {PLAN_SCHEMA}")]
     PlanSchema(PathBuf, String),
     #[error("'{0}' is a file. Choose a folder for the plan")]

@@ -56,6 +56,7 @@ fn documents() -> Vec<(&'static str, ClusterDocument)> {
         ("healthy", fixture::healthy()),
         ("troubled", fixture::troubled()),
         ("narrow", fixture::narrow()),
+        ("slower", fixture::slower()),
         ("thousand", fixture::thousand()),
         ("unbegun", fixture::unbegun()),
         ("nothing", fixture::nothing()),
@@ -297,6 +298,36 @@ fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
     let junit: String = junit::pieces(&document).collect();
     assert!(junit.contains("node-00007 is slow in two passes in net"), "{junit}");
     assert_eq!(drain(&document), "node-00007\nnode-00012\n");
+}
+
+#[test]
+fn a_cluster_that_is_slower_than_before_needs_action_in_every_form() {
+    let mut document = fixture::slower();
+    let named = "2 of 4 nodes are slower than in 'rack7-october': n2 and n4. To find what changed";
+    let worst = "throughput 325.7 GB/s, 81.0 % of the earlier speed (402.1 GB/s in 'rack7-october' (2026-10-20))";
+    let page = parse(&html::render(&document).unwrap()).unwrap().text();
+    for text in [flat(&terminal::render(&document, &WIDE)), flat(&page)] {
+        assert!(text.contains(named) && text.contains(worst) && !text.contains("No action is needed"), "{text}");
+    }
+    assert_eq!(drain(&document), "", "slower than before is not slower than its equals");
+    let history = document.history.as_mut().unwrap();
+    history.slower.truncate(1);
+    let text = flat(&terminal::render(&document, &WIDE));
+    assert!(text.contains("1 of 4 nodes is slower than in 'rack7-october': n2."), "{text}");
+    document.history.as_mut().unwrap().slower.clear();
+    let text = flat(&terminal::render(&document, &WIDE));
+    assert!(text.contains("No node is slower than in 'rack7-october'. No action is needed."), "{text}");
+    document.history.as_mut().unwrap().compared = 0;
+    assert!(flat(&terminal::render(&document, &WIDE)).contains("No node could be compared with 'rack7-october'."));
+}
+
+#[test]
+fn a_page_shows_a_limited_number_of_problems() {
+    let mut document = fixture::slower();
+    let problem = document.problems[1].clone();
+    document.problems.extend((0..300).map(|_| problem.clone()));
+    let page = html::render(&document).unwrap();
+    assert!(page.contains("And 102 more, in cluster.json.") && faults(&page).is_empty());
 }
 
 #[test]

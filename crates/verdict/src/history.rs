@@ -13,7 +13,7 @@ pub const MOST_RUNS: usize = 10;
 /// The fewest earlier runs: two may agree by chance.
 const LEAST_RUNS: usize = 3;
 /// How far beyond the values of earlier runs a value may be: runs of an unchanged machine differ by a few per cent.
-const MARGIN: f64 = 0.05;
+pub(crate) const MARGIN: f64 = 0.05;
 /// The metrics that say how fast a machine is.
 const METRICS: [MetricName; 4] = [MetricName::Throughput, MetricName::Latency, MetricName::Iops, MetricName::Clock];
 

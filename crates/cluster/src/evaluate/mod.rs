@@ -7,23 +7,37 @@ use std::io;
 
 use model::cluster::{ClusterDocument, NodeFacts, Outcome, Plan};
 use model::document::Program;
-use verdict::fleet::{self, Catalogue, NodeResults, Standpoint};
+use verdict::fleet::{self, Catalogue, Earlier, NodeResults, Results, Standpoint};
 
 pub use again::second_pass;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::folder::{FACTS, Folder, OUTCOME, read};
 use crate::plan::suite;
 use crate::tasks::{finished, unfinished, waiting};
 
 /// Evaluates the results so far. `assay` is this program, which the document names as its maker.
 pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
+    evaluate_with_history(folder, None, assay)
+}
+
+/// Evaluates the results so far, and compares each node with its results in an earlier plan.
+pub fn evaluate_with_history(folder: &Folder, earlier: Option<&Folder>, assay: Program) -> Result<ClusterDocument> {
     let plan = folder.plan()?;
     let mut catalogue = Catalogue::default();
     let nodes = nodes(folder, &plan, &mut catalogue)?;
+    let earlier = earlier.map(|folder| read_earlier(folder, &mut catalogue)).transpose()?;
     // The plan may contain the text of a suite's file.
     let suite = suite(&plan.suite).map_or_else(|_| plan.suite.clone(), |suite| suite.name);
-    Ok(fleet::evaluate(&plan, suite, assay, nodes, catalogue, areas::RULES))
+    Ok(fleet::evaluate(&plan, suite, assay, Results { nodes, earlier, catalogue }, areas::RULES))
+}
+
+fn read_earlier(folder: &Folder, catalogue: &mut Catalogue) -> Result<Earlier> {
+    let plan = folder.plan().map_err(|error| match error {
+        Error::NoPlan(path) => Error::NoEarlierPlan(path),
+        other => other,
+    })?;
+    Ok(Earlier { nodes: nodes(folder, &plan, catalogue)?, plan })
 }
 
 pub(super) fn standpoints(folder: &Folder, plan: &Plan) -> Result<Vec<Standpoint>> {

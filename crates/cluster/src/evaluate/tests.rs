@@ -1,4 +1,5 @@
 mod built;
+mod earlier;
 
 use std::collections::BTreeSet;
 

@@ -238,7 +238,7 @@ mod tests {
             ServerRecord { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
         let path = folder.node("n1").join(DOOR);
         folder::write(&path, &record).unwrap();
-        let lease = Duration::from_mins(1);
+        let lease = Duration::from_secs(60);
         let renewed = fs::metadata(&path).unwrap().modified().unwrap();
         let seen = find_server(&folder, "n1", renewed + lease, lease).unwrap();
         assert_eq!((&seen.record, seen.key), (&record, folder.node("n1").join("door-a.key")));

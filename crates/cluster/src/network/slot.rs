@@ -295,7 +295,7 @@ mod tests {
     use super::*;
     use crate::tests::support::{claim, scratch};
 
-    const LEASE: Duration = Duration::from_mins(1);
+    const LEASE: Duration = Duration::from_secs(60);
 
     fn ready(list: &[(u32, &str)]) -> BTreeSet<ReadyNode> {
         let one = |(round, node): &(u32, &str)| ReadyNode { round: *round, node: (*node).into(), nonce: "0f".into() };
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(slot.called(&again), None, "the same node, waiting again");
         // An hour later: too late to begin, and the caller must not wait.
         let go = File::options().write(true).open(slot.net.join("go.json")).unwrap();
-        go.set_modified(now - Duration::from_hours(1)).unwrap();
+        go.set_modified(now - Duration::from_secs(3600)).unwrap();
         assert!(!slot.all_have(&call, ENDED));
         assert_eq!(slot.called(&one), None);
         assert!(slot.all_have(&call, ENDED));

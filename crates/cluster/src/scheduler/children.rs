@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_job_is_there_until_its_last_worker_has_ended_and_what_it_said_stays() {
         let (_scratch, folder) = plan();
-        let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
+        let mut children = Children::new(folder.path(), Duration::from_secs(60), true).unwrap();
         let workers =
             [shell("n1", "echo first; echo; echo 'the reason ' >&2; echo 'srun: error: x'"), shell("n2", "sleep 1000")];
         let id = children.start("here", &workers, &environment()).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     fn workers_that_are_bound_to_us_end_with_us() {
         let (_scratch, folder) = plan();
         let mark = folder.path().join("ended");
-        let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
+        let mut children = Children::new(folder.path(), Duration::from_secs(60), true).unwrap();
         let script = format!("trap 'echo > {}; exit' TERM; while :; do sleep 0.05; done", mark.display());
         children.start("here", &[shell("n1", &script)], &environment()).unwrap();
         std::thread::sleep(Duration::from_millis(300));
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_worker_that_cannot_be_started_is_a_refusal() {
         let (_scratch, folder) = plan();
-        let mut children = Children::new(folder.path(), Duration::from_mins(1), true).unwrap();
+        let mut children = Children::new(folder.path(), Duration::from_secs(60), true).unwrap();
         let worker = [("n1".to_owned(), vec!["assay-no-such-program".to_owned()])];
         let refused = children.start("here", &worker, &environment()).unwrap_err();
         assert!(matches!(&refused, Refusal::Wrong(said) if said.contains("assay-no-such-program")), "{refused:?}");
@@ -225,7 +225,7 @@ mod tests {
         // Of another host, so that only the lease counts.
         let other = Claim { host: "elsewhere".into(), boot: None, ..claimer(None).unwrap() };
         crate::claims::claim::claim(&waiting, &running, NODE, &other).unwrap().unwrap();
-        let mut children = Children::new(folder.path(), Duration::from_hours(1), true).unwrap();
+        let mut children = Children::new(folder.path(), Duration::from_secs(3600), true).unwrap();
         assert!(
             matches!(&children.state(["n1"].into_iter()).nodes["n1"], Availability::Busy(why) if why.contains("another campaign"))
         );

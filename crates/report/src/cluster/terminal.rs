@@ -27,7 +27,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
     let verdict = Verdict::of(document);
     let tone = match verdict.outlook {
         Outlook::NoneSlow => Tone::Good,
-        Outlook::Open => Tone::Fair,
+        Outlook::Slower | Outlook::Open => Tone::Fair,
         Outlook::Slow => Tone::Bad,
     };
     let paint = |line: String| style.paint(&line, tone);

@@ -17,6 +17,8 @@ const MOST_EXPLAINED: usize = 2;
 pub(super) enum Outlook {
     /// All nodes are measured, and none is slow.
     NoneSlow,
+    /// The same, but nodes are slower than in an earlier plan.
+    Slower,
     /// Something is missing, suspect or cannot be judged.
     Open,
     /// A node is slow.
@@ -44,6 +46,8 @@ pub(super) struct Counts {
     pub(super) suspect: usize,
     /// Measured but not judged.
     pub(super) unknown: usize,
+    /// Slower than in an earlier plan.
+    pub(super) slower: usize,
 }
 
 impl Counts {
@@ -62,6 +66,7 @@ impl Counts {
             slow: standing(Standing::Slow),
             suspect: standing(Standing::Suspect),
             unknown: count(&|node| is_measured(node) && node.standing == Standing::Unknown),
+            slower: document.history.as_ref().map_or(0, |history| history.slower.len()),
         }
     }
 }
@@ -75,13 +80,17 @@ impl Verdict {
         let counts = Counts::of(document);
         let unknown_paths = if document.pairs.is_empty() { 0 } else { without_paths(document).len() };
         let is_whole = counts.all > 0 && counts.measured == counts.all && counts.partly == 0;
+        let is_judged = is_whole && counts.suspect + counts.unknown + unknown_paths == 0;
         let outlook = match counts.slow {
-            0 if is_whole && counts.suspect + counts.unknown + unknown_paths == 0 => Outlook::NoneSlow,
+            0 if is_judged && counts.slower == 0 => Outlook::NoneSlow,
+            0 if is_judged => Outlook::Slower,
             0 => Outlook::Open,
             _ => Outlook::Slow,
         };
         let (last, next) = to_do(document, counts);
-        let sentences = [measured(document, counts), slow(document, counts), last];
+        let judged = [slow(document, counts), before(document)];
+        let judged: Vec<String> = judged.into_iter().filter(|sentence| !sentence.is_empty()).collect();
+        let sentences = [measured(document, counts), judged.join(" "), last];
         Self { outlook, sentences: sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect(), next }
     }
 }
@@ -156,6 +165,22 @@ fn slow(document: &ClusterDocument, counts: Counts) -> String {
         (true, _) => format!("No node is slow{}.{unknown}", judged(document)),
         (_, 0) => format!("{parts}.{unknown}"),
         _ => format!("{parts}. No other node is slow{}.{unknown}", judged(document)),
+    }
+}
+
+/// Which nodes are slower than in an earlier plan.
+fn before(document: &ClusterDocument) -> String {
+    let Some(history) = &document.history else { return String::new() };
+    let plan = format!("'{}'", one_line(&history.plan));
+    let nodes: Vec<String> = history.slower.iter().map(|slower| slower.node.clone()).collect();
+    match (history.compared, nodes.len()) {
+        (0, _) => format!("No node could be compared with {plan}."),
+        (_, 0) => format!("No node is slower than in {plan}."),
+        (all, count) => {
+            let are = if count == 1 { "is" } else { "are" };
+            let named = some_of(&nodes, MOST_NAMED);
+            format!("{count} of {} {are} slower than in {plan}: {named}.", counted(all, "node"))
+        }
     }
 }
 
@@ -239,6 +264,8 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
         next = None;
         if counts.failed + counts.partly > 0 {
             sentences.push("The list of nodes has the reasons for missing results.".to_owned());
+        } else if counts.slower > 0 {
+            sentences.push("To find what changed, compare the two runs of a node: assay compare.".to_owned());
         } else if document.slow.is_empty() && counts.all > 1 && counts.unknown == 0 {
             sentences.push("No action is needed.".to_owned());
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::cluster::{
-    Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, NodeState,
-    NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SlowNode, Standing,
+    Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, History,
+    NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SLOWER_THAN_BEFORE, SlowNode, SlowerNode, Standing,
 };
 use model::document::Program;
 use model::unit::{Better, Unit};
@@ -66,6 +66,7 @@ pub(crate) fn nothing() -> ClusterDocument {
         hpl: Vec::new(),
         problems: Vec::new(),
         drain: Vec::new(),
+        history: None,
     }
 }
 
@@ -254,6 +255,45 @@ pub(crate) fn troubled() -> ClusterDocument {
     document.nodes[5].why = Some("1 of 3 tasks failed: /scratch is full".into());
     (document.plan.ok, document.plan.failed) = (17, 1);
     document.pairs = vec![with_holes(&document)];
+    document
+}
+
+/// Four equal nodes, of which two are slower than in an earlier plan.
+pub(crate) fn slower() -> ClusterDocument {
+    let mut document = healthy();
+    let slower = |node: &str, ratio: f64| SlowerNode {
+        node: node.into(),
+        experiment: "memory/sequential-read/1GiB/t64".into(),
+        metric: "throughput".into(),
+        unit: Unit::BytePerSecond,
+        better: Better::Higher,
+        earlier: 402.1e9,
+        present: 402.1e9 * ratio,
+        ratio,
+        slower: 2,
+        compared: 9,
+    };
+    document.history = Some(History {
+        plan: "rack7-october".into(),
+        created: "2026-10-20T12:00:00Z".into(),
+        compared: 4,
+        slower: vec![slower("n2", 0.81), slower("n4", 0.87)],
+    });
+    let problem = |code: &str, text: &str, nodes: &[&str]| Problem {
+        code: code.into(),
+        text: text.into(),
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+    };
+    let worst = "memory/sequential-read/1GiB/t64: throughput 325.7 GB/s, 81.0 % of the earlier speed (402.1 GB/s in \
+                 'rack7-october' (2026-10-20)); 2 of 9 results are slower";
+    document.problems = vec![
+        problem(
+            "cluster_slower_than_before",
+            "2 of 4 nodes are slower than in 'rack7-october' (2026-10-20)",
+            &["n2", "n4"],
+        ),
+        problem(SLOWER_THAN_BEFORE, worst, &["n2"]),
+    ];
     document
 }
 
@@ -450,5 +490,11 @@ pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
         (of.code, of.text, of.nodes) = (next(), next(), vec![next()]);
     }
     document.hpl[1].reason = Some(next());
+    let mut slower = slower().history;
+    if let Some(history) = &mut slower {
+        (history.plan, history.created) = (next(), next());
+        history.slower.iter_mut().for_each(|of| (of.node, of.experiment, of.metric) = (next(), next(), next()));
+    }
+    document.history = slower;
     document
 }

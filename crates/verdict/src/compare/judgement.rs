@@ -16,7 +16,7 @@ use crate::judge::median;
 use crate::samples::values_of;
 
 /// The threshold in standard deviations between runs: a difference varies by sqrt(2), and intervals have a width.
-const DEVIATIONS: f64 = 2.0;
+pub(crate) const DEVIATIONS: f64 = 2.0;
 /// The most units that advice asks for.
 const MOST_UNITS: usize = 40;
 

@@ -143,6 +143,17 @@ fn differing_parameters(base: &Row, new: &Row) -> Vec<String> {
     keys.into_iter().filter_map(difference).collect()
 }
 
+/// Text that is equal where the parameters mean the same, without those of these names.
+pub(crate) fn same_parameters(params: &Map<String, Value>, without: &[&str]) -> String {
+    let is_compared = |(key, value): &(&String, &Value)| {
+        !value.is_null() && !FOUND.contains(&key.as_str()) && !without.contains(&key.as_str())
+    };
+    let mut words: Vec<String> =
+        params.iter().filter(is_compared).map(|(key, value)| format!("{key}={value}")).collect();
+    words.sort_unstable();
+    words.join(" ")
+}
+
 fn object(row: &Row) -> Map<String, Value> {
     match serde_json::to_value(&row.params) {
         Ok(Value::Object(map)) => map,

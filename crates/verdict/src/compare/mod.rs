@@ -17,7 +17,9 @@ use model::unit::Better;
 
 pub(crate) use differences::{differences, side};
 pub(crate) use explanation::explain_live;
-pub(crate) use matching::metrics;
+pub(crate) use judgement::DEVIATIONS;
+pub(crate) use matching::{metrics, same_parameters};
+pub(crate) use noise::is_same_memory;
 pub use noise::{is_same_machine, serves_as_history};
 pub(crate) use units::{THRESHOLD, change, direction};
 

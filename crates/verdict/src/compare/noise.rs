@@ -52,11 +52,16 @@ pub(super) fn is_same_run(one: &Document, other: &Document) -> bool {
 
 /// Whether the hardware is the same. Host names are not compared: they change with containers.
 pub fn is_same_machine(one: &Machine, other: &Machine) -> bool {
-    let memory = match (one.memory.total_bytes, other.memory.total_bytes) {
+    let memory = is_same_memory(one.memory.total_bytes, other.memory.total_bytes);
+    memory && one.cpu.model_name == other.cpu.model_name && one.cpu.cores == other.cpu.cores
+}
+
+/// Whether two memory sizes can be those of the same machine.
+pub(crate) fn is_same_memory(one: Option<u64>, other: Option<u64>) -> bool {
+    match (one, other) {
         (Some(a), Some(b)) => (a as f64 - b as f64).abs() <= MEMORY_MAY_DIFFER * a.max(b) as f64,
         (a, b) => a == b,
-    };
-    memory && one.cpu.model_name == other.cpu.model_name && one.cpu.cores == other.cpu.cores
+    }
 }
 
 fn is_virtual(machine: &Machine) -> bool {

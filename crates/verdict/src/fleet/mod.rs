@@ -2,6 +2,7 @@
 
 mod causes;
 mod differences;
+mod earlier;
 mod facts;
 mod groups;
 mod judged;
@@ -16,19 +17,25 @@ use model::document::Program;
 use crate::rules::AreaRules;
 #[doc(hidden)]
 pub use causes::codes as cause_codes;
+pub use earlier::Earlier;
 use facts::Facts;
 use judged::Judged;
 pub use results::{Catalogue, NodeResults, Run};
 
-/// Evaluates the results of a plan's nodes, in its order; `assay` is the program that evaluates.
-pub fn evaluate(
-    plan: &Plan,
-    suite: String,
-    assay: Program,
-    mut nodes: Vec<NodeResults>,
-    mut catalogue: Catalogue,
-    rules: &[AreaRules],
-) -> ClusterDocument {
+/// The results of a plan.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// The plan's nodes, in its order.
+    pub nodes: Vec<NodeResults>,
+    /// The earlier plan that each node is compared with.
+    pub earlier: Option<Earlier>,
+    /// The metrics of all of them.
+    pub catalogue: Catalogue,
+}
+
+/// Evaluates the results of a plan; `assay` is the program that evaluates.
+pub fn evaluate(plan: &Plan, suite: String, assay: Program, results: Results, rules: &[AreaRules]) -> ClusterDocument {
+    let Results { mut nodes, earlier, mut catalogue } = results;
     network::add_paths(&mut nodes, &mut catalogue);
     let facts: Vec<Option<&Facts>> = nodes.iter().map(|node| node.facts.as_ref()).collect();
     let (group_of, groups) = groups::groups(&facts);
@@ -42,6 +49,12 @@ pub fn evaluate(
     let judged: Vec<Judged> = groups.iter().zip(&members).map(judge).collect();
     let mut document = document(plan, &nodes, &group_of, groups, judged, &members);
     (document.assay, document.plan.suite) = (assay, suite);
+    if let Some(mut earlier) = earlier {
+        network::add_paths(&mut earlier.nodes, &mut catalogue);
+        let (history, problems) = earlier::hold(plan, &nodes, &earlier, &catalogue, rules);
+        document.history = Some(history);
+        document.problems.extend(problems);
+    }
     document
 }
 
@@ -124,6 +137,7 @@ fn document(
         differences,
         pairs: network::pairs(nodes),
         hpl: network::hpl(nodes),
+        history: None,
     }
 }
 

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use model::cluster::{ClusterHpl, Outcome, OutcomeStatus, PairMatrix, PairValue, Work};
 use model::experiment::Area;
 use model::unit::Better;
-use stats::Observations;
+use stats::{Interval, Observations};
 
-use super::results::{Between, Catalogue, Measured, MetricKey, NodeResults};
+use super::results::{Between, Catalogue, Measured, MetricKey, NodeResults, OwnValue};
+use crate::expectation::JudgedValue;
 
 /// Adds the median over the paths to each node, and over those from it, to its values. Paths of odd rounds alone confirm
 /// it, as a second pass: a lasting fault is in both.
 pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
     let index: BTreeMap<&str, usize> = nodes.iter().enumerate().map(|(node, of)| (of.name.as_str(), node)).collect();
-    let mut paths: BTreeMap<(usize, usize), Vec<(f64, bool)>> = BTreeMap::new();
+    let mut paths: BTreeMap<(usize, usize), Vec<(f64, bool, u64)>> = BTreeMap::new();
     let all = nodes.iter().enumerate().flat_map(|(from, node)| node.between.iter().map(move |between| (from, between)));
     for (from, between) in all {
         let (Ok((key, unit, better, value)), Some(to)) = (&between.value, index.get(between.to.as_str())) else {
@@ -25,15 +26,21 @@ pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
             let experiment = format!("net/{direction}{together}/{benchmark}");
             let key = MetricKey { experiment, metric: key.metric.clone() };
             let metric = catalogue.place(key, Area::Net, *unit, *better);
-            paths.entry((node, metric)).or_default().push((*value, between.round % 2 == 1));
+            paths.entry((node, metric)).or_default().push((*value, between.round % 2 == 1, between.meaning));
         }
     }
     for ((node, metric), values) in paths {
         let better = catalogue.metrics[metric].3;
         let of = |values: Vec<f64>| Some(Measured { metric, value: middle(values, better)?, efficiency: None });
-        let odd = values.iter().filter(|(_, is_odd)| *is_odd).map(|(value, _)| *value).collect();
+        let odd = values.iter().filter(|(_, is_odd, _)| *is_odd).map(|(value, ..)| *value).collect();
         nodes[node].second.extend(of(odd));
-        nodes[node].first.extend(of(values.into_iter().map(|(value, _)| value).collect()));
+        let meaning = values[0].2;
+        let values: Vec<f64> = values.into_iter().map(|(value, ..)| value).collect();
+        let interval = Observations::new(&values).and_then(|values| Interval::of_median(&values));
+        let judged = |value| Some(JudgedValue { value, interval: interval?.bounds, is_low: false });
+        let own = |value| OwnValue { pass: 1, meaning, judged: judged(value) };
+        nodes[node].own.extend(middle(values.clone(), better).map(|value| (metric, own(value))));
+        nodes[node].first.extend(of(values));
     }
 }
 

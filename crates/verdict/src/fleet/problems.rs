@@ -29,7 +29,7 @@ pub(super) fn problems(
     first.chain(of_tasks).chain(of_nodes).collect()
 }
 
-fn problem(code: &str, text: String, nodes: Vec<String>) -> Problem {
+pub(super) fn problem(code: &str, text: String, nodes: Vec<String>) -> Problem {
     Problem { code: code.to_owned(), text, nodes }
 }
 
@@ -140,6 +140,6 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
     problems
 }
 
-fn count(nodes: usize) -> String {
+pub(super) fn count(nodes: usize) -> String {
     counted(nodes as u64, "node")
 }

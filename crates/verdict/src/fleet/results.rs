@@ -1,19 +1,23 @@
 //! The results of one node, reduced to what a judgement needs: medians and a few conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use model::cluster::{NodeFacts, Outcome, OutcomeStatus, PairTask, Work};
 use model::document::{Conditions, Program, SCHEMA, Status};
 use model::experiment::Area;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
-use model::sample::{Expectation, ExpectationVerdict};
+use model::sample::{Expectation, ExpectationVerdict, Summary, Undisturbed};
 use model::unit::{Better, Unit};
+use model::warning::Confidence;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::facts::{Facts, facts_of};
 use super::seen::AreaConditions;
-use crate::expectation::source_words;
+use crate::compare::same_parameters;
+use crate::expectation::{JudgedValue, source_words};
 
 /// The parts of a run's document that are read; the rest, mostly samples, is skipped.
 #[derive(Debug, Deserialize)]
@@ -28,19 +32,27 @@ pub struct Run {
 struct Row {
     id: String,
     area: Area,
-    params: RowParameters,
+    params: Map<String, Value>,
+    #[serde(default)]
+    method: String,
     status: Status,
     reason: Option<String>,
+    confidence: Option<Confidence>,
     conditions: Conditions,
     metrics: Vec<HeadlineMetric>,
 }
 
-#[derive(Debug, Deserialize)]
-struct RowParameters {
-    #[serde(default, rename = "type")]
-    element: Option<String>,
-    op: Option<String>,
-    threads: Option<u32>,
+impl Row {
+    fn word(&self, parameter: &str) -> Option<&str> {
+        self.params.get(parameter)?.as_str()
+    }
+
+    /// Equal for results that mean the same: of one method, with the same parameters, in one unit.
+    fn meaning(&self, unit: Unit, without: &[&str]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.method, unit.to_string(), same_parameters(&self.params, without)).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,6 +72,8 @@ struct HeadlineMetric {
 #[derive(Debug, Deserialize)]
 struct Middle {
     median: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    undisturbed: Option<Undisturbed>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +105,16 @@ pub(super) struct Measured {
     pub(super) efficiency: Option<f64>,
 }
 
+/// A headline value as it is compared with that of an earlier plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OwnValue {
+    pub(super) pass: u32,
+    /// Equal for results that mean the same.
+    pub(super) meaning: u64,
+    /// `None` where its interval is unknown.
+    pub(super) judged: Option<JudgedValue>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Between {
     pub(super) to: String,
@@ -99,12 +123,14 @@ pub(super) struct Between {
     pub(super) at_once: u32,
     /// Benchmark, metric, unit, direction and value, or the reason why there is no value.
     pub(super) value: Result<(MetricKey, Unit, Better, f64), String>,
+    /// Equal for results that mean the same, between whichever nodes.
+    pub(super) meaning: u64,
 }
 
 impl Between {
     fn new(pair: &PairTask, outcome: &Outcome, value: Result<(MetricKey, Unit, Better, f64), String>) -> Self {
         let at_once = outcome.at_once.unwrap_or(1);
-        Self { to: pair.to.clone(), round: pair.round, together: pair.together, at_once, value }
+        Self { to: pair.to.clone(), round: pair.round, together: pair.together, at_once, value, meaning: 0 }
     }
 }
 
@@ -117,6 +143,8 @@ pub struct NodeResults {
     pub(super) clock_skew: Option<f64>,
     pub(super) first: Vec<Measured>,
     pub(super) second: Vec<Measured>,
+    /// The value of the last pass by its place in the catalogue.
+    pub(super) own: BTreeMap<usize, OwnValue>,
     pub(super) conditions: BTreeMap<Area, AreaConditions>,
     pub(super) runs: Vec<String>,
     pub(super) ok: u64,
@@ -234,11 +262,12 @@ impl NodeResults {
         Ok(())
     }
 
-    fn take_row(&mut self, row: Row, cores: Option<u32>, outcome: &Outcome, catalogue: &mut Catalogue) {
+    fn take_row(&mut self, mut row: Row, cores: Option<u32>, outcome: &Outcome, catalogue: &mut Catalogue) {
         // Some of the cores do not show what the node can do.
-        let by_all = row.params.threads.zip(cores).is_none_or(|(threads, cores)| threads >= cores);
-        let of_node_in_fp64 = by_all && row.params.element.as_deref() == Some("fp64");
-        let Some(metric) = row.metrics.into_iter().next() else { return };
+        let threads = row.params.get("threads").and_then(Value::as_u64);
+        let by_all = threads.zip(cores).is_none_or(|(threads, cores)| threads >= u64::from(cores));
+        let of_node_in_fp64 = by_all && row.word("type") == Some("fp64");
+        let Some(metric) = std::mem::take(&mut row.metrics).into_iter().next() else { return };
         if let (Some(ExpectationVerdict::Below), Some(range)) = (metric.verdict, metric.expectations.first()) {
             self.below.push((row.id.clone(), source_words(range)));
         }
@@ -246,19 +275,31 @@ impl NodeResults {
         let sustained = metric.peaks.iter().find(|peak| peak.kind == PeakKind::Sustained).filter(|_| is_rate);
         self.peak = self.peak.into_iter().chain(sustained.map(|peak| peak.value)).reduce(f64::max);
         let Some(value) = metric.summary.median.filter(|value| value.is_finite()) else { return };
-        let solved = Some(value).filter(|_| is_rate && row.params.op.as_deref() == Some("lu"));
+        let solved = Some(value).filter(|_| is_rate && row.word("op") == Some("lu"));
         self.linpack = self.linpack.into_iter().chain(solved).reduce(f64::max);
-        let key = MetricKey { experiment: row.id, metric: metric.name };
+        let key = MetricKey { experiment: row.id.clone(), metric: metric.name };
         if let Work::Pair(pair) = &outcome.task.work {
-            self.between.push(Between::new(pair, outcome, Ok((key, metric.unit, metric.better, value))));
+            let between = Between::new(pair, outcome, Ok((key, metric.unit, metric.better, value)));
+            // Its path is the peer.
+            self.between.push(Between { meaning: row.meaning(metric.unit, &["path"]), ..between });
             self.conditions.entry(row.area).or_default().add(&row.conditions);
             return;
         }
+        let Middle { ci95, undisturbed, .. } = metric.summary;
+        let summary = Summary { median: value, ci95, undisturbed, ..Summary::default() };
+        let own = OwnValue {
+            pass: outcome.task.pass,
+            meaning: row.meaning(metric.unit, &[]),
+            judged: JudgedValue::of(&summary, row.confidence),
+        };
         let metric = Measured {
             metric: catalogue.place(key, row.area, metric.unit, metric.better),
             value,
             efficiency: metric.efficiency.map(|efficiency| efficiency.value),
         };
+        if self.own.get(&metric.metric).is_none_or(|known| known.pass <= own.pass) {
+            self.own.insert(metric.metric, own);
+        }
         if outcome.task.pass > 1 {
             self.second.push(metric);
         } else {

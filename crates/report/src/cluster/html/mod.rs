@@ -27,6 +27,7 @@ const MOST_VALUES: usize = 60_000;
 /// From this number of nodes on, their list is folded and not printed.
 const FOLDED_FROM: usize = 40;
 const MOST_DRAINED: usize = 200;
+const MOST_PROBLEMS: usize = 200;
 const MOST_NAMES: usize = 12;
 
 /// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
@@ -67,6 +68,7 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
         groups => tables::groups(document),
         differences => tables::differences(document),
         problems => problems(document),
+        problems_left => document.problems.len().saturating_sub(MOST_PROBLEMS),
         hpl => tables::hpl(document),
         nodes,
         nodes_left,
@@ -81,6 +83,7 @@ fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
 fn said(verdict: &Verdict) -> Value {
     let (mark, meaning, class) = match verdict.outlook {
         Outlook::NoneSlow => ("=", "no slow node", "seal-high"),
+        Outlook::Slower => ("!", "slower than before", "seal-fair"),
         Outlook::Open => ("?", "incomplete", "seal-fair"),
         Outlook::Slow => ("!", "slow nodes", "seal-low"),
     };
@@ -106,6 +109,7 @@ fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
         (counts.slow, "slow, confirmed", "bad"),
         (counts.suspect, "slow, unconfirmed", "fair"),
         (counts.unknown, "not compared", "fair"),
+        (counts.slower, "slower than before", "fair"),
         (failed, plural(failed, "failed task", "failed tasks"), "bad"),
     ];
     let count = |(value, what, class)| context! { value, what, class };
@@ -117,7 +121,7 @@ fn problems(document: &ClusterDocument) -> Vec<Value> {
         let title = capital(&one_line(&of.code).replace('_', " "));
         context! { title, text => one_line(&of.text), nodes => some_of(&of.nodes, MOST_NAMES) }
     };
-    document.problems.iter().map(problem).collect()
+    document.problems.iter().take(MOST_PROBLEMS).map(problem).collect()
 }
 
 fn commands(document: &ClusterDocument) -> Vec<Command> {

@@ -110,6 +110,7 @@ fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
     facts.add("governor", "cpu.governor", cpu.governor.as_ref());
     facts.add("frequency driver", "cpu.scaling_driver", cpu.scaling_driver.as_ref());
     facts.add("boost allowed", "cpu.turbo", cpu.turbo.map(|turbo| if turbo { "yes" } else { "no" }));
+    facts.add("highest clock allowed", "cpu.clock_cap_hz", cpu.clock_cap_hz.map(clock));
     facts.add("microcode", "cpu.microcode", cpu.microcode.as_ref());
 }
 
