@@ -5,7 +5,7 @@ use model::document::{Row, Status};
 use model::machine::{ExpectedQuantity, Machine, MachineExpectation};
 use model::number::{Notation, clock, percent_whole, quantity};
 use model::peak::{Peak, PeakKind};
-use model::sample::{Expectation, ExpectationVerdict, HIGHEST_CLOCK_HZ, Metric, MetricName};
+use model::sample::{Expectation, ExpectationVerdict, HIGHEST_CLOCK_HZ, Metric, MetricName, Summary};
 use model::unit::Better;
 use model::warning::Confidence;
 
@@ -15,20 +15,22 @@ use crate::rules::AreaRules;
 pub const HISTORY: &str = "history";
 /// The share of its data sheet that a healthy device reaches; makers round, and state the slowest of a series.
 const OF_DATASHEET: [f64; 2] = [0.9, 1.1];
+/// What the hardware can do at most.
+const LIMIT: &str = "limit";
 /// Results of machines like this one.
 const SIMILAR: &str = "similar";
 /// The fewest other machines whose results are a range: fewer are shown, and judge nothing.
 const LEAST_MACHINES: u32 = 3;
 /// The sources of ranges, the most specific first.
-const MOST_SPECIFIC: &[&str] = &["declared", "published", "datasheet", "link", "limit", SIMILAR, HISTORY];
+const MOST_SPECIFIC: &[&str] = &["declared", "published", "datasheet", "link", LIMIT, SIMILAR, HISTORY];
 /// Limits that are sources of ranges, the most specific first.
 const SOURCES: &[(PeakKind, &str)] = &[
     (PeakKind::Declared, "declared"),
     (PeakKind::Datasheet, "datasheet"),
     (PeakKind::Link, "link"),
-    (PeakKind::Limit, "limit"),
-    (PeakKind::Inferred, "limit"),
-    (PeakKind::Sustained, "limit"),
+    (PeakKind::Limit, LIMIT),
+    (PeakKind::Inferred, LIMIT),
+    (PeakKind::Sustained, LIMIT),
 ];
 
 /// Sets the expectations and the verdicts of a result whose limits and confidence are set.
@@ -95,10 +97,19 @@ fn of_limits(metric: &Metric, reach: Option<[f64; 2]>, faster_clock: f64) -> Vec
     let range = |(kind, source): &(PeakKind, &str)| {
         let peak = metric.peaks.iter().find(|peak| peak.kind == *kind)?;
         let shares = if *kind == PeakKind::Datasheet { OF_DATASHEET } else { reach? };
-        let value = if *kind == PeakKind::Sustained { peak.value * faster_clock } else { peak.value };
+        let value = match kind {
+            PeakKind::Sustained => least_limit(metric, peak.value * faster_clock),
+            _ => peak.value,
+        };
         Some(of_peak(peak, value, shares, metric.better, source))
     };
     SOURCES.iter().filter_map(range).collect()
+}
+
+/// A limit at a measured clock, which is at least what was reached: the clock is measured in other moments than the value.
+fn least_limit(metric: &Metric, limit: f64) -> f64 {
+    let reached = metric.summary.undisturbed.as_ref().filter(|_| metric.better == Better::Higher);
+    reached.map_or(limit, |undisturbed| limit.max(undisturbed.value))
 }
 
 fn of_peak(peak: &Peak, value: f64, shares: [f64; 2], better: Better, source: &str) -> Expectation {
@@ -119,31 +130,50 @@ fn of_clock(machine: &Machine) -> Option<Expectation> {
         None => format!("{} (base) or more", clock(low)),
     };
     let high = boost.unwrap_or(HIGHEST_CLOCK_HZ);
-    Some(Expectation { source: "limit".to_owned(), low, high, text, origin: None, date: None, n: None })
+    Some(Expectation { source: LIMIT.to_owned(), low, high, text, origin: None, date: None, n: None })
 }
 
-/// The value against the range: of the value without interference where that is known, since noise is no property of the
-/// machine. It is below or above where it is outside and its interval excludes the middle of the range, so that neither
-/// noise nor a tolerated difference alone decides. A result of low confidence can be as expected, but never below or above.
-pub(crate) fn verdict(
-    metric: &Metric,
-    range: &Expectation,
-    confidence: Option<Confidence>,
-) -> Option<ExpectationVerdict> {
-    let is_low = confidence == Some(Confidence::Low);
-    let value = judged_value(metric);
-    let [low, high] = match &metric.summary.undisturbed {
-        Some(undisturbed) => undisturbed.ci95.unwrap_or([undisturbed.value; 2]),
-        None => metric.summary.ci95.filter(|_| !is_low)?,
-    };
-    let middle = f64::midpoint(range.low, range.high);
-    // A wide range has a far middle: there the published value itself is excluded.
-    let (least, most) = (middle.min(range.low / OF_DATASHEET[0]), middle.max(range.high / OF_DATASHEET[1]));
-    match (value < range.low && high < least, value > range.high && low > most, metric.better) {
-        (false, false, _) => Some(ExpectationVerdict::AsExpected),
-        _ if is_low => None,
-        (true, _, Better::Higher) | (_, true, Better::Lower) => Some(ExpectationVerdict::Below),
-        _ => Some(ExpectationVerdict::Above),
+fn verdict(metric: &Metric, range: &Expectation, confidence: Option<Confidence>) -> Option<ExpectationVerdict> {
+    let judged = JudgedValue::of(&metric.summary, confidence)?.against([range.low, range.high], metric.better)?;
+    // Nothing exceeds a limit: the clock in it was measured too low, which is a warning.
+    let is_impossible = judged == ExpectationVerdict::Above && range.source == LIMIT;
+    Some(if is_impossible { ExpectationVerdict::AsExpected } else { judged })
+}
+
+/// A value that is held against a range: the undisturbed one where it is known, since noise is no property of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct JudgedValue {
+    pub(crate) value: f64,
+    pub(crate) interval: [f64; 2],
+    /// Whether it is of low confidence.
+    pub(crate) is_low: bool,
+}
+
+impl JudgedValue {
+    /// The judged value of a metric; `None` where its interval is unknown.
+    pub(crate) fn of(summary: &Summary, confidence: Option<Confidence>) -> Option<Self> {
+        let is_low = confidence == Some(Confidence::Low);
+        let (value, interval) = match &summary.undisturbed {
+            Some(undisturbed) => (undisturbed.value, undisturbed.ci95.unwrap_or([undisturbed.value; 2])),
+            None => (summary.median, summary.ci95.filter(|_| !is_low)?),
+        };
+        Some(Self { value, interval, is_low })
+    }
+
+    /// The verdict against a range. The value is below or above where it is outside and its interval excludes the middle of
+    /// the range, so that neither noise nor a tolerated difference alone decides. A value of low confidence can be as
+    /// expected, but never below or above.
+    pub(crate) fn against(&self, [least, most]: [f64; 2], better: Better) -> Option<ExpectationVerdict> {
+        let (value, [low, high], middle) = (self.value, self.interval, f64::midpoint(least, most));
+        // A wide range has a far middle: there the published value itself is excluded.
+        let is_less = value < least && high < middle.min(least / OF_DATASHEET[0]);
+        let is_more = value > most && low > middle.max(most / OF_DATASHEET[1]);
+        match (is_less, is_more, better) {
+            (false, false, _) => Some(ExpectationVerdict::AsExpected),
+            _ if self.is_low => None,
+            (true, _, Better::Higher) | (_, true, Better::Lower) => Some(ExpectationVerdict::Below),
+            _ => Some(ExpectationVerdict::Above),
+        }
     }
 }
 
@@ -201,6 +231,8 @@ mod tests {
         let [range] = &ranges[..] else { panic!("{ranges:?}") };
         assert_eq!((range.source.as_str(), range.low, range.high), ("limit", 90.0, 100.0));
         assert_eq!((range.text.as_str(), verdict), ("90 % to 100 % of 10 x 10", Some(ExpectationVerdict::AsExpected)));
+        let exceeded = judged(row(95.0, [94.0, 96.0], Some(104.0), Confidence::High));
+        assert_eq!((exceeded.0[0].high, exceeded.1), (104.0, Some(ExpectationVerdict::AsExpected)));
     }
 
     #[test]
@@ -214,7 +246,10 @@ mod tests {
         assert_eq!(of_wide(88.0, [70.0, 106.0]), Some(ExpectationVerdict::AsExpected), "noise against a wide range");
         assert_eq!(of_wide(80.0, [70.0, 90.0]), Some(ExpectationVerdict::Below));
         assert_eq!(of(91.0, [90.0, 92.0]), Some(ExpectationVerdict::AsExpected), "tolerated");
-        assert_eq!(of(120.0, [110.0, 130.0]), Some(ExpectationVerdict::Above));
+        assert_eq!(of(120.0, [110.0, 130.0]), Some(ExpectationVerdict::AsExpected), "nothing exceeds a limit");
+        let declared = Expectation { source: "declared".into(), high: 100.0, ..wide };
+        let above = verdict(&row(120.0, [110.0, 130.0], None, Confidence::Fair).metrics[0], &declared, None);
+        assert_eq!(above, Some(ExpectationVerdict::Above));
     }
 
     #[test]

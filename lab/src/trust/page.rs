@@ -355,6 +355,20 @@ fn undisturbed_values(page: &mut String, lines: &[Record]) {
             );
         }
     }
+    let distance = |is_quiet: bool| {
+        let cases = estimates::CASES.iter().filter(|case| (case.name == disturbances::NOTHING) == is_quiet);
+        let found = cases.flat_map(|case| latest(lines, "undisturbed", case.name));
+        let mut distances: Vec<f64> = found.filter_map(|line| Some((line.number("ratio")? - 1.0).abs())).collect();
+        distances.sort_by(f64::total_cmp);
+        distances.get(distances.len() / 2).map_or("–".to_owned(), |distance| format!("{:.1} %", 100.0 * distance))
+    };
+    let _ = writeln!(
+        page,
+        "\nThe median distance from the quiet run is {} with a disturbance, and {} of a second quiet run: a bound below the \
+         latter cannot be reached on this machine.",
+        distance(false),
+        distance(true)
+    );
     let sentence = format!("{within} of {all} trials are within their bound; the goal is {WITHIN} %.");
     goal(page, &sentence, percent(within, all) >= WITHIN);
 }

@@ -34,8 +34,12 @@ pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Optio
 
 /// Systems below this order spend much of their time outside products of matrices.
 const LEAST_ORDER: u64 = 2000;
+/// The time in panels grows with N², that of a thread in products with N³ / threads: with fewer rows for each thread
+/// panels take as long as products (16 threads at N = 9000 reached 47 % of the limit).
+const LEAST_ROWS_PER_THREAD: u64 = 1000;
 
 /// Solutions of such orders reach 75 to 90 % of multiply-adds alone on two CPUs [docs/evidence/performance.md].
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
-    params(row).filter(|own| own.op == LinpackOp::Lu && own.n >= LEAST_ORDER).map(|_| [0.75, 1.0])
+    let least = LEAST_ORDER.max(LEAST_ROWS_PER_THREAD * u64::from(row.params.threads()));
+    params(row).filter(|own| own.op == LinpackOp::Lu && own.n >= least).map(|_| [0.75, 1.0])
 }

@@ -16,7 +16,7 @@ use crate::cpu::units::Part;
 use crate::ledger::{Found, Ledger};
 use crate::sysroot::{Cpuid, Sysroot, label};
 use crate::system::cgroup::Limits;
-use crate::system::{self, cpufreq};
+use crate::system::{self, clock_in, cpufreq};
 
 /// All facts except what nodes and caches add to the topology ([`complete_topology`]).
 pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
@@ -220,11 +220,6 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
         let consequence = "no peak at this clock, only the limit at the measured clock";
         ledger.need(&format!("cpu.{fact}"), known.zip(source), why, consequence);
     }
-}
-
-/// A clock in a file, in multiples of `unit` Hz.
-fn clock_in(root: &Sysroot, file: &str, unit: f64) -> Found<f64> {
-    root.number::<f64>(file).filter(|clock| clock.is_finite() && *clock > 0.0).map(|clock| (clock * unit, label(file)))
 }
 
 /// Leaf 0x16: MHz, 0 if unknown.

@@ -65,6 +65,7 @@ pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     cpu.scaling_driver = ledger.take("cpu.scaling_driver", driver);
     cpu.governor = ledger.need("cpu.governor", governor, "no cpufreq", consequence);
     cpu.turbo = ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence);
+    cpu.clock_cap_hz = ledger.take("cpu.clock_cap_hz", cpus.first().and_then(|cpu| clock_cap(root, *cpu)));
     cpu.smt_control = ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control"));
     cpu.mitigations = mitigations(root, ledger);
 }
@@ -95,6 +96,22 @@ pub(crate) fn turbo(root: &Sysroot) -> Found<bool> {
     off.or_else(|| root.number::<u32>(BOOST).map(|on| (on != 0, label(BOOST))))
 }
 
+/// A clock in a file, in multiples of `unit` Hz.
+pub(crate) fn clock_in(root: &Sysroot, file: &str, unit: f64) -> Found<f64> {
+    root.number::<f64>(file).filter(|clock| clock.is_finite() && *clock > 0.0).map(|clock| (clock * unit, label(file)))
+}
+
+/// The highest clock that `scaling_max_freq` or `max_perf_pct` allows, where that is below the processor's own.
+fn clock_cap(root: &Sysroot, cpu: u32) -> Found<f64> {
+    const PERCENT: &str = "sys/devices/system/cpu/intel_pstate/max_perf_pct";
+    let (own, _) = clock_in(root, &cpufreq(cpu, "cpuinfo_max_freq"), 1e3)?;
+    let policy = clock_in(root, &cpufreq(cpu, "scaling_max_freq"), 1e3);
+    let percent = clock_in(root, PERCENT, own / 100.0);
+    let lower = policy.into_iter().chain(percent).min_by(|one, other| one.0.total_cmp(&other.0));
+    // Drivers round to steps of 100 MHz at most.
+    lower.filter(|(cap, _)| *cap < own - 1e8)
+}
+
 fn mitigations(root: &Sysroot, ledger: &mut Ledger) -> BTreeMap<String, String> {
     const FOLDER: &str = "sys/devices/system/cpu/vulnerabilities";
     let state = |name: String| Some((name.clone(), root.text(&format!("{FOLDER}/{name}"))?));
@@ -117,4 +134,27 @@ fn distribution(root: &Sysroot) -> Found<String> {
 
 pub(crate) fn file(root: &Sysroot, relative: &str) -> Found<String> {
     root.text(relative).map(|text| (text, label(relative)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn the_lowest_cap_of_the_clock_counts_where_it_is_below_the_processor_s_own() {
+        let capped = |policy: &str, percent: &str| {
+            let cpu = "sys/devices/system/cpu";
+            let fixture = Fixture::new("clock-cap")
+                .file(&format!("{cpu}/cpu0/cpufreq/cpuinfo_max_freq"), "3500000\n")
+                .file(&format!("{cpu}/cpu0/cpufreq/scaling_max_freq"), policy)
+                .file(&format!("{cpu}/intel_pstate/max_perf_pct"), percent);
+            clock_cap(&fixture.root(), 0)
+        };
+        assert_eq!(capped("3500000\n", "100\n"), None);
+        let (cap, source) = capped("2000000\n", "80\n").unwrap();
+        assert!((cap - 2e9).abs() < 1.0 && source.contains("scaling_max_freq"), "{cap} {source}");
+        let (cap, source) = capped("3500000\n", "60\n").unwrap();
+        assert!((cap - 2.1e9).abs() < 1.0 && source.contains("max_perf_pct"), "{cap} {source}");
+    }
 }

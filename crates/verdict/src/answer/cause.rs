@@ -4,6 +4,7 @@ use model::document::Row;
 use model::machine::{Dimm, Disk, Machine};
 use model::number::{clock, counted, percent_whole, size};
 use model::sample::{ExpectationVerdict, MetricName};
+use model::warning::WarningCode;
 
 use crate::rules::Resource;
 
@@ -24,6 +25,7 @@ const CAUSES: &[(Option<Resource>, Cause)] = &[
     (Some(Resource::Disk), device_heat),
     (Some(Resource::Cores), turbo),
     (None, |row, _| taken(row).map(|(share, by)| format!("{by} took {} of CPU time", percent_whole(share)))),
+    (Some(Resource::Cores), shared_with_vms),
     (Some(Resource::Cores), shared_cores),
 ];
 
@@ -89,14 +91,24 @@ fn turbo(row: &Row, machine: &Machine) -> Option<String> {
     let base = machine.cpu.base_hz.unwrap_or_default();
     let is_capped = metric.verdict == Some(ExpectationVerdict::Below) || metric.summary.median < 0.9 * base;
     let hz = clock(metric.summary.median);
+    // What a clock can be above a cap without contradicting it.
+    let cap = machine.cpu.clock_cap_hz.filter(|cap| metric.summary.median <= 1.02 * cap);
     match (machine.cpu.turbo, machine.cpu.governor.as_deref()) {
         (Some(false), _) => Some(format!("turbo is off: the clock was {hz}")),
+        _ if cap.is_some() => cap.map(|cap| format!("a setting of the kernel caps the clock at {}", clock(cap))),
         (_, Some(governor @ ("powersave" | "conservative"))) if is_capped => {
             Some(format!("the governor {governor} kept the clock at {hz}"))
         }
         _ if is_capped => Some(format!("the clock was {hz}")),
         _ => None,
     }
+}
+
+/// Another VM on the second hardware thread of a core: no CPU time is missing, the rate is lower.
+fn shared_with_vms(row: &Row, _: &Machine) -> Option<String> {
+    let shared = row.warnings.iter().find(|warning| warning.code == WarningCode::VcpuShared)?;
+    let lost = shared.value.filter(|lost| *lost >= LOST)?;
+    Some(format!("other VMs on the same cores took {} of the rate", percent_whole(lost)))
 }
 
 /// In a virtual machine, whose threads a user takes for cores.
@@ -123,6 +135,7 @@ pub(crate) fn taken(row: &Row) -> Option<(f64, &'static str)> {
 mod tests {
     use super::*;
     use crate::tests::document;
+    use model::warning::Warning;
 
     fn with(change: impl FnOnce(&mut Row, &mut Machine)) -> String {
         let (mut row, mut machine) = (document().experiments.remove(0), Machine::default());
@@ -139,6 +152,9 @@ mod tests {
             row.conditions.throttled = Some(0.5);
         });
         assert_eq!(throttled, "a CPU quota stopped it for 50 % of the time");
+        let warned = |lost| Warning::new(WarningCode::VcpuShared, lost, "");
+        assert_eq!(with(|row, _| row.warnings.push(warned(0.06))), "other VMs on the same cores took 6 % of the rate");
+        assert_eq!(with(|row, _| row.warnings.push(warned(0.03))), "no cause found");
         assert_eq!(with(|row, _| row.conditions.thermal_events = Some(3)), "heat lowered the clock 3 times");
         let empty = with(|_, machine| {
             machine.memory.channels = Some(7);
