@@ -43,6 +43,23 @@ pub(crate) fn called_as(words: Vec<String>) {
     let _ = CALLED_AS.set(words);
 }
 
+/// Whether to colour output, as `--color` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal that wants colours.
+    Auto,
+    /// Also in files and pipes.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+pub(crate) fn set_color(color: Color) {
+    let _ = COLOR.set(color);
+}
+
 /// The folders of fonts: the user's, then the system's.
 #[cfg(feature = "png")]
 pub(crate) fn font_folders() -> Vec<PathBuf> {
@@ -103,7 +120,11 @@ impl Stream {
         Style {
             width: columns.clamp(LEAST_COLUMNS, MOST_COLUMNS),
             unicode: locale.contains("utf-8") || locale.contains("utf8"),
-            color: terminal && !dumb && variable("NO_COLOR").is_none(),
+            color: match COLOR.get() {
+                Some(Color::Always) => true,
+                Some(Color::Never) => false,
+                Some(Color::Auto) | None => terminal && !dumb && variable("NO_COLOR").is_none(),
+            },
         }
     }
 }

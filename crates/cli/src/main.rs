@@ -14,7 +14,9 @@ use exit::Outcome;
 fn main() -> ExitCode {
     let began = bench::host::program_began();
     bench::host::survive_file_size_limit();
+    commands::setup::answer_shell();
     let arguments = args::parse();
+    environment::set_color(arguments.color);
     let outcome = commands::carry_out(arguments, began);
     exit::status(outcome.unwrap_or_else(Outcome::Unusable))
 }

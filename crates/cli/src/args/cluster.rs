@@ -64,7 +64,7 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   assay cluster report PLAN                   summary here, all formats to PLAN/report
   assay cluster report PLAN --format drain    the slow nodes, one per line
-  assay cluster report PLAN --format csv -o values.csv
+  assay cluster report PLAN --history OLD     nodes slower than in an earlier plan
 ";
 
 /// Options of `assay cluster plan`.
@@ -235,7 +235,10 @@ pub(crate) struct ReportArgs {
     /// One format [default: all, as files in the plan's folder].
     #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(FORMS.iter().map(|form| form.name)))]
     pub(crate) format: Option<String>,
-    /// End with status 1 if a node has a result below its expected range.
+    /// Compare each node with its own results in an earlier plan's folder.
+    #[arg(long, value_name = "EARLIER")]
+    pub(crate) history: Option<PathBuf>,
+    /// End with status 1 if a result is below its expected range or slower than before.
     #[arg(long)]
     pub(crate) fail_below: bool,
     /// Output file; - is standard output.

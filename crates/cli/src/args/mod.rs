@@ -7,9 +7,12 @@ pub(crate) mod net;
 pub(crate) mod results;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use self::cluster::{AgentArgs, AttemptArgs, CLUSTER_EXAMPLES, Cluster};
 use self::machine::{DOCTOR_EXAMPLES, Doctor, INFO_EXAMPLES, Info, REFERENCES_EXAMPLES, References};
+use crate::commands::program::VERSION;
+use crate::environment::Color;
 use areas::cpu::CpuChoice;
 use areas::disk::DiskChoice;
 use areas::linpack::LinpackChoice;
@@ -45,18 +48,29 @@ This machine
 Cluster
   cluster                         measure many nodes through Slurm, find the slow ones
 Setup
-  references                      reference tools: installed ones, and how to get others
+  references, completions, man    reference tools; completions for a shell; manual pages
 ";
 
 /// Benchmarks a Linux machine, compares each result with the hardware's limit, and says how far to trust it.
 #[derive(Debug, Parser)]
-#[command(name = "assay", version, override_help = HELP, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(name = "assay", version, long_version = VERSION.as_str(), override_help = HELP, args_conflicts_with_subcommands = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
     #[command(flatten)]
     pub(crate) measure: Measure,
+
+    /// Colour the output.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_short_help = true,
+        help_heading = "Global"
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -109,6 +123,18 @@ pub(crate) enum Command {
     /// Measure many nodes and find the slow ones.
     #[command(before_help = CLUSTER_EXAMPLES)]
     Cluster(Cluster),
+    /// Print the script that completes commands, options, runs and ids in a shell.
+    Completions {
+        /// The shell.
+        #[arg(value_parser = ["bash", "zsh", "fish"])]
+        shell: String,
+    },
+    /// Write the manual pages to a folder.
+    Man {
+        /// The folder.
+        #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+        folder: PathBuf,
+    },
     /// Run a node's tasks of a plan; started by 'assay cluster run'.
     #[command(hide = true)]
     Agent(AgentArgs),
@@ -160,6 +186,7 @@ const WITH_RESUME: &[&str] = &[
     "details",
     "fail_below",
     "quiet",
+    "color",
 ];
 
 /// Reads the command line; exits with status 2 and a message if it is wrong.
@@ -174,7 +201,7 @@ pub(crate) fn parse() -> Arguments {
 }
 
 /// The command line, where a command does not show the options that mean nothing to it.
-fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     let mut command = Arguments::command();
     for name in AREA_COMMANDS {
         command = command.mut_subcommand(name, |area| {
@@ -188,7 +215,7 @@ fn command() -> clap::Command {
     command
 }
 
-const AREA_COMMANDS: [&str; 5] = ["cpu", "linpack", "memory", "disk", "net"];
+pub(crate) const AREA_COMMANDS: [&str; 5] = ["cpu", "linpack", "memory", "disk", "net"];
 
 /// Options of suites that mean nothing to the command of an area, and what to do instead.
 const OF_SUITES: [(&str, &str); 4] = [

@@ -7,10 +7,11 @@ mod guide;
 mod info;
 mod measure;
 mod net_serve;
-mod program;
+pub(crate) mod program;
 mod references;
 mod report;
 mod runs;
+pub(crate) mod setup;
 
 use std::io::{self, BufReader};
 
@@ -56,6 +57,8 @@ pub(crate) fn carry_out(arguments: Arguments, began: f64) -> Result {
         Some(Command::Attempt(arguments)) => cluster::agent::attempt(&arguments),
         Some(Command::Worker) => Ok(worker()),
         Some(Command::Schema(of)) => schema(&of),
+        Some(Command::Completions { shell }) => setup::completions(&shell),
+        Some(Command::Man { folder }) => setup::man(&folder),
     }
 }
 
@@ -70,7 +73,6 @@ fn worker() -> Outcome {
 fn schema(arguments: &SchemaArgs) -> Result {
     let form = ::report::schema::form(&arguments.form)
         .ok_or_else(|| format!("unknown kind of document '{}'", arguments.form))?;
-    let text = serde_json::to_string_pretty(&form.schema()).map_err(|error| error.to_string())?;
-    print(format!("{text}\n").as_bytes())?;
+    print(form.schema.as_bytes())?;
     Ok(Outcome::Done)
 }

@@ -124,7 +124,7 @@ fn an_interrupt_ends_a_long_solution_and_keeps_what_was_finished() {
     // With this seed the small system is first; the large one takes minutes.
     let arguments = "linpack --op lu --n 64,12000 --threads 1 --repeat 1 --isa scalar --seed 1 --quiet";
     let run = Running::assay(&scratch, arguments);
-    let finished = wait_for(Duration::from_mins(2), || {
+    let finished = wait_for(Duration::from_secs(120), || {
         let folder = stored_runs(&scratch).into_iter().find(|run| run.join("run.json").is_file())?;
         rows(&document(&folder)).iter().any(|row| row["status"] == "ok").then_some(())
     });

@@ -3,11 +3,11 @@
 
 mod bad_input;
 mod cluster;
+mod commands;
 mod common;
 mod cpu;
 mod disk;
 mod documents;
-mod guide;
 mod interference;
 mod interruptions;
 mod linpack;

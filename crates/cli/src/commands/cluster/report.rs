@@ -4,9 +4,9 @@ use std::path::Path;
 
 use bench::store::write_pieces;
 use cluster::error::cannot_write;
-use cluster::evaluate::evaluate;
+use cluster::evaluate::evaluate_with_history;
 use cluster::folder::Folder;
-use model::cluster::{BELOW_EXPECTED, ClusterDocument};
+use model::cluster::{BELOW_EXPECTED, ClusterDocument, SLOWER_THAN_BEFORE};
 use report::cluster::{FORMS, Form, form, terminal};
 
 use crate::args::cluster::ReportArgs;
@@ -16,8 +16,10 @@ use crate::exit::{Outcome, Result, print, print_pieces};
 
 pub(crate) fn report(arguments: &ReportArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
-    let document = evaluate(&folder, program())?;
-    let is_below = document.problems.iter().any(|problem| problem.code == BELOW_EXPECTED);
+    let earlier = arguments.history.as_deref().map(Folder::at);
+    let document = evaluate_with_history(&folder, earlier.as_ref(), program())?;
+    let codes = [BELOW_EXPECTED, SLOWER_THAN_BEFORE];
+    let is_below = document.problems.iter().any(|problem| codes.contains(&problem.code.as_str()));
     let outcome = if arguments.fail_below && is_below { Outcome::Failed } else { Outcome::Done };
     let Some(name) = &arguments.format else {
         everything(&folder, &document)?;

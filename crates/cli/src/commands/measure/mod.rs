@@ -20,6 +20,7 @@ use super::program::{program, worker_command};
 use super::references::places;
 use crate::args::measure::Measure;
 use crate::args::net::Net;
+use crate::args::{Arguments, Command};
 use crate::environment;
 use crate::exit::{Outcome, Result, complain, print};
 use crate::progress::Progress;
@@ -53,6 +54,25 @@ pub(crate) fn net(arguments: &Net, began: f64) -> Result {
     let choices = Choices { net: arguments.choice.clone(), ..Choices::default() };
     let server = arguments.to.as_ref().map(|target| (target, key.as_ref()));
     measure(areas::net::suite(&choices.net)?, choices, server, &arguments.measure, began)
+}
+
+/// The ids of the benchmarks that a command line plans, measuring nothing.
+pub(crate) fn ids(words: &[&str]) -> Result<Vec<String>> {
+    let mut arguments = Arguments::read(words.iter().copied())?;
+    let suite = match &arguments.command {
+        Some(Command::Cpu(area)) => areas::cpu::suite(&area.choice)?,
+        Some(Command::Linpack(area)) => areas::linpack::suite(&area.choice)?,
+        Some(Command::Memory(area)) => areas::memory::suite(&area.choice)?,
+        Some(Command::Disk(area)) => areas::disk::suite(&area.choice)?,
+        Some(Command::Net(net)) => areas::net::suite(&net.choice)?,
+        Some(Command::Run(run)) => host::suite(run.suite.as_deref().unwrap_or("quick"))?,
+        _ => host::suite("quick")?,
+    };
+    let Some(options) = arguments.measure_mut() else { return Ok(Vec::new()) };
+    let machine = machine::discover(&Sysroot::host());
+    let request = request(suite, Choices::default(), options, &machine)?;
+    let plan = plan(&request, &machine).map_err(|error| error.to_string())?;
+    Ok(plan.list().into_iter().map(|(id, _)| id).collect())
 }
 
 /// Measures a suite; `server` is that of its network benchmarks, with its key.

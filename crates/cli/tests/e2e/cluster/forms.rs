@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -90,6 +91,59 @@ fn every_form_of_a_measured_plan() {
         assert!(ran.stdout.is_empty() && written.contains(wanted), "{ran:?}");
         assert!(form == "html" || written.is_ascii(), "{written}");
     }
+}
+
+/// Changes a JSON file.
+fn changed(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut document = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut document);
+    fs::write(path, document.to_string()).unwrap();
+}
+
+#[test]
+fn nodes_are_held_against_an_earlier_plan() {
+    let scratch = Scratch::new();
+    let earlier = plan(&scratch, "n1,n2");
+    drain(&scratch, &earlier);
+    let folder = scratch.join("present");
+    assert!(Command::new("cp").arg("-r").args([&earlier, &folder]).status().unwrap().success());
+    changed(&earlier.join("plan.json"), |plan| plan["created"] = "2026-01-31T12:00:00Z".into());
+    // Twice the speed, with intervals, which so few samples lack.
+    for (folder, node, rate) in
+        [(&earlier, "n1", 2e9), (&earlier, "n2", 2e9), (&folder, "n1", 1e9), (&folder, "n2", 1e9)]
+    {
+        changed(&folder.join("done").join(node).join("cpu/run/run.json"), |run| {
+            let row = &mut run["experiments"][0];
+            row["confidence"] = "high".into();
+            let summary = &mut row["metrics"][0]["summary"];
+            (summary["median"], summary["undisturbed"]) = (rate.into(), Value::Null);
+            summary["ci95"] = vec![0.99 * rate, 1.01 * rate].into();
+        });
+    }
+    let with = |earlier: &Path, options: &str| {
+        let mut words = vec!["cluster", "report", folder.to_str().unwrap(), "--history", earlier.to_str().unwrap()];
+        words.extend(options.split_whitespace());
+        ran(command(&scratch, words))
+    };
+    let shown = with(&earlier, "");
+    let lines = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.status == Some(0) && lines.contains("2 of 2 nodes are slower than in 'the plan': n1 and n2"),
+        "{shown:?}"
+    );
+    assert!(lines.contains("50.0 % of the earlier speed"), "{shown:?}");
+    let document = checked(&fs::read_to_string(folder.join("report/cluster.json")).unwrap());
+    assert_eq!(document["history"]["compared"], 2);
+    assert_eq!(document["history"]["slower"][0]["experiment"], "cpu/fma/fp64/scalar/t1");
+    let codes: Vec<&str> = list(&document, "problems").iter().map(|problem| text(problem, "code")).collect();
+    assert_eq!(codes.iter().filter(|code| **code == "slower_than_before").count(), 2, "{codes:?}");
+    assert!(fs::read_to_string(folder.join("report/index.html")).unwrap().contains("Slower than before"));
+    assert_eq!(with(&earlier, "--fail-below").status, Some(1));
+    let nowhere = scratch.join("nothing");
+    assert!(refusal(&with(&nowhere, "")).contains("has no plan. Choose the folder of an earlier plan"));
+    fs::rename(earlier.join("done"), earlier.join("gone")).unwrap();
+    let empty = with(&earlier, "--format terminal");
+    assert!(empty.status == Some(0) && empty.stdout.contains("has no results"), "{empty:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::common::{Scratch, assay, check, command, document, is_verified, list, program, rows, text};
 use crate::system::process::{Running, signal, wait_for};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A plan of the network between these nodes.
 fn plan(scratch: &Scratch, nodes: &str, network: &str) -> PathBuf {

@@ -9,7 +9,7 @@ use crate::common::{Scratch, check, is_verified, rows, suite, text};
 use crate::system::process::{Running, samples_in_journal};
 
 /// Longer than any of these runs, shorter than a hang.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The kernel may take this long to free what an ended process held: `io_uring` is torn down later.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(2);

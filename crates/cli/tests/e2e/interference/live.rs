@@ -94,7 +94,7 @@ fn an_interrupted_comparison_shows_what_it_has_and_restores_side_a() {
     let command = live(&scratch, [ROW, ROW], &["--pairs", "500", "--json", "--switch-a", &a, "--switch-b", &b]);
     let run = Running::read(reacting(&command));
     let sides = || std::fs::read_to_string(&file).unwrap_or_default();
-    wait_for(Duration::from_mins(1), || (sides().len() >= 3 && sides().ends_with('B')).then_some(())).unwrap();
+    wait_for(Duration::from_secs(60), || (sides().len() >= 3 && sides().ends_with('B')).then_some(())).unwrap();
     signal(run.id(), "INT");
     let found = run.end();
     assert_eq!(found.status, Some(130), "{found:?}");

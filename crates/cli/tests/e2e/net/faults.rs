@@ -10,7 +10,7 @@ use crate::system::family::ended_within;
 use crate::system::process::{Running, assert_no_orphans, unshared};
 
 /// Longer than anything here, shorter than a hang.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Several times the 5 s after which a silent end is given up.
 const IN_SECONDS: f64 = 30.0;

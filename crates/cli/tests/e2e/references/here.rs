@@ -60,7 +60,7 @@ fn who_waits_for_a_check_sees_how_far_it_is_and_can_end_it() {
         format!("references --check --dir {}", scratch.path().display())
             + &programs.iter().map(named).collect::<String>()
     };
-    let ran = ended_within(Running::assay(&scratch, &here(&[&nonsense, &read])), Duration::from_mins(1));
+    let ran = ended_within(Running::assay(&scratch, &here(&[&nonsense, &read])), Duration::from_secs(60));
     assert_eq!(ran.status, Some(1), "one of them failed: {ran:?}");
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert!(matches!(lines[..], [first, _, _] if first.starts_with("trying 2 tools, about ")), "{ran:?}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::{Scratch, assay, check, document, list, program, refusal, rows, skip, stored_runs};
 use crate::system::process::{has, wait_for};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Asking {
     script: Child,

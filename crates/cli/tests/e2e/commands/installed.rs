@@ -1,0 +1,103 @@
+//! The program as packages install it: old kernels, completions, its version.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Scratch, assay, check, command, is_verified, list, printed, ran, rows, skip, succeed, text};
+
+/// Starts a program for which the kernel has none of the calls with these numbers (`SECCOMP_RET_ERRNO`, `ENOSYS`).
+const OLDER_KERNEL: &str = r"
+import ctypes, os, struct, sys
+step = lambda code, yes, no, value: struct.pack('HBBI', code, yes, no, value)
+refuse = lambda call: step(0x15, 0, 1, call) + step(0x06, 0, 0, 0x00050000 | 38)
+calls = [int(call) for call in sys.argv[1].split(',')]
+code = step(0x20, 0, 0, 0) + b''.join(map(refuse, calls)) + step(0x06, 0, 0, 0x7fff0000)
+class Filter(ctypes.Structure):
+    _fields_ = [('steps', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+room = ctypes.create_string_buffer(code, len(code))
+filter = Filter(len(code) // 8, ctypes.addressof(room))
+prctl = ctypes.CDLL(None).prctl
+if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(filter)):
+    sys.exit(77)
+os.execv(sys.argv[2], sys.argv[2:])
+";
+/// The numbers of `io_uring_setup`, `statx`, `pidfd_open`, `pidfd_send_signal`, `close_range`, `openat2`, `clone3`, `faccessat2`.
+const NEWER_CALLS: &str = "425,332,434,424,436,437,435,439";
+
+#[test]
+fn a_kernel_without_the_newer_calls_measures_every_area_and_says_what_is_missing() {
+    let scratch = Scratch::new();
+    let plain = command(&scratch, ["run", "quick", "--verify", "--quiet", "--json", "-"]);
+    let mut older = Command::new("python3");
+    older.args(["-c", OLDER_KERNEL, NEWER_CALLS]).arg(plain.get_program()).args(plain.get_args());
+    older.env("ASSAY_STORE", scratch.join("store"));
+    let ran = match older.output() {
+        Ok(output) if output.status.code() != Some(77) => Ran::from(output),
+        _ => return skip("an older kernel", "no python3, or no seccomp filter can be set"),
+    };
+    let document = printed(&ran);
+    check(&document);
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let failed: Vec<&Value> = rows(&document).iter().filter(|row| row["status"] == "ok" && !is_verified(row)).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let areas: Vec<&str> = rows(&document).iter().filter(|row| is_verified(row)).map(|row| text(row, "area")).collect();
+    for area in ["cpu", "linpack", "memory", "disk", "net"] {
+        assert!(areas.contains(&area), "{area} was not measured: {areas:?}");
+    }
+    let warned = |row: &Value| list(row, "warnings").iter().any(|warning| warning["code"] == "engine_stepped_down");
+    assert!(rows(&document).iter().any(warned), "no row says that io_uring is missing");
+}
+
+/// What a shell gets that completes these words.
+fn completed(scratch: &Scratch, words: &str) -> Vec<String> {
+    let mut command = command(scratch, ["--", "assay"].into_iter().chain(words.split(' ')));
+    let last = words.split(' ').count();
+    command.env("ASSAY_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", last.to_string());
+    command.env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true");
+    let ran = ran(command);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn shells_complete_commands_runs_suites_and_ids() {
+    let scratch = Scratch::new();
+    let run = scratch.join("store/runs/2026-11-20T12-00-00Z-host-quick");
+    std::fs::create_dir_all(&run).unwrap();
+    std::fs::write(run.join("run.json"), "{}").unwrap();
+    assert!(completed(&scratch, "comp").iter().any(|word| word == "compare"));
+    assert_eq!(completed(&scratch, "show 2026"), ["2026-11-20T12-00-00Z-host-quick"]);
+    assert_eq!(completed(&scratch, "report lat"), ["latest"]);
+    assert_eq!(completed(&scratch, "run cl"), ["classic"]);
+    let ids = completed(&scratch, "run quick --filter memory/");
+    assert!(!ids.is_empty() && ids.iter().all(|id| id.starts_with("memory/")), "{ids:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = succeed(&scratch, &format!("completions {shell}")).stdout;
+        assert!(script.contains("ASSAY_COMPLETE") && script.contains("assay"), "{script}");
+    }
+    assert_eq!(assay(&scratch, "completions csh").status, Some(2));
+}
+
+#[test]
+fn the_version_names_commit_date_target_and_libc() {
+    let scratch = Scratch::new();
+    let version = succeed(&scratch, "--version").stdout;
+    let lines: Vec<&str> = version.lines().collect();
+    let [program, commit, target, libc] = lines[..] else { panic!("{version}") };
+    assert!(program.starts_with("assay ") && commit.starts_with("commit: "), "{version}");
+    assert!(target.contains("linux") && libc.starts_with("libc: "), "{version}");
+    assert_eq!(succeed(&scratch, "-V").stdout, format!("{program}\n"));
+}
+
+#[test]
+fn manual_pages_go_to_a_folder_and_a_file_in_its_place_is_named() {
+    let scratch = Scratch::new();
+    let folder = scratch.join("man");
+    succeed(&scratch, &format!("man {}", folder.display()));
+    assert!(std::fs::read_to_string(folder.join("assay-compare.1")).unwrap().contains(".SH EXAMPLES"));
+    let file = scratch.join("file");
+    std::fs::write(&file, "").unwrap();
+    let refused = assay(&scratch, &format!("man {}", file.display()));
+    assert!(refused.status == Some(2) && refused.stderr.contains("file"), "{refused:?}");
+}

@@ -1,0 +1,4 @@
+//! Commands that measure nothing by themselves: the guide, and what packages install.
+
+mod guide;
+mod installed;
