@@ -13,6 +13,7 @@
 mod browser;
 mod codegen;
 mod deny;
+mod dist;
 mod documents;
 mod invariants;
 mod similar;

@@ -19,7 +19,13 @@ pub struct Tool {
     pub needed_for: &'static str,
 }
 
-const fn tool(program: &'static str, package: &'static str, version: &'static str, needed_for: &'static str) -> Tool {
+/// One tool.
+pub const fn tool(
+    program: &'static str,
+    package: &'static str,
+    version: &'static str,
+    needed_for: &'static str,
+) -> Tool {
     Tool { program, package, version, needed_for }
 }
 

@@ -22,10 +22,12 @@ use crate::test_runs::build;
 use machine_code::{TableRow, check, check_spaced};
 use symbols::{Function, Program};
 
+const DIST: [&str; 6] = ["build", "--quiet", "--package", "assay", "--profile", "dist"];
+
 /// The table for the dist build, or for the program named; `None` for other arguments.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Option<Tally> {
     Some(match arguments {
-        [] if succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay", "--profile", "dist"])) => {
+        [] if succeeds(shell.cargo(&DIST).env("CARGO_PROFILE_DIST_STRIP", "debuginfo")) => {
             program(&shell.target().join("dist/assay"))
         }
         [] => Tally::failure("codegen: the program does not compile"),

@@ -1,0 +1,84 @@
+//! The two programs of a release: one for every distribution with glibc, a static one for everything else.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSymbol};
+
+use super::release::{FIXED, Release, must};
+
+const PORTABLE: &str = "x86_64-unknown-linux-gnu";
+/// The oldest glibc on which Rust's own library works: RHEL 7 has it.
+const GLIBC: [u32; 2] = [2, 17];
+const PROGRAM: [&str; 4] = ["--package", "assay", "--profile", "dist"];
+
+/// The dynamic program for glibc 2.17 or later.
+pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
+    let target = format!("{PORTABLE}.{}.{}", GLIBC[0], GLIBC[1]);
+    let mut command = release.command("cargo-zigbuild", &["zigbuild", "--locked", "--target", &target]);
+    must(without_paths(release, command.args(PROGRAM)))?;
+    let program = release.shell.target().join(PORTABLE).join("dist/assay");
+    let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
+    let newer = needs_newer_glibc(&bytes)?;
+    if newer.is_empty() {
+        Ok(program)
+    } else {
+        Err(format!("the program needs a glibc later than {}.{}: {}", GLIBC[0], GLIBC[1], newer.join(", ")))
+    }
+}
+
+/// The static program.
+pub(super) fn fixed(release: &Release) -> Result<PathBuf, String> {
+    let mut command = release.command("cargo", &["build", "--locked", "--target", FIXED]);
+    must(without_paths(release, command.args(PROGRAM)))?;
+    Ok(release.shell.target().join(FIXED).join("dist/assay"))
+}
+
+/// Leaves the folders of this machine out of what is compiled.
+fn without_paths<'c>(release: &Release, command: &'c mut Command) -> &'c mut Command {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+    let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let flags = [remap(release.shell.root(), "/assay"), remap(&cargo, "/cargo")];
+    command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+}
+
+/// The symbols of a program that glibc 2.17 lacks.
+fn needs_newer_glibc(program: &[u8]) -> Result<Vec<String>, String> {
+    let file = object::read::elf::ElfFile64::<object::Endianness>::parse(program).map_err(|error| error.to_string())?;
+    let versions = file.elf_section_table().versions(file.endian(), program).map_err(|error| error.to_string())?;
+    let mut found = Vec::new();
+    for symbol in file.dynamic_symbols().filter(object::ObjectSymbol::is_undefined) {
+        let index = versions.as_ref().map(|versions| versions.version_index(file.endian(), symbol.index()));
+        let version =
+            index.zip(versions.as_ref()).and_then(|(index, versions)| versions.version(index.index()).ok().flatten());
+        let name = version.map(|version| String::from_utf8_lossy(version.name()).into_owned()).unwrap_or_default();
+        if name.strip_prefix("GLIBC_").is_some_and(|version| numbers(version) > GLIBC.to_vec()) {
+            found.push(format!("{}@{name}", symbol.name().unwrap_or_default()));
+        }
+    }
+    Ok(found)
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version.split('.').filter_map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(numbers("2.4") < GLIBC.to_vec() && numbers("2.28") > GLIBC.to_vec());
+        assert!(numbers("2.17") <= GLIBC.to_vec() && numbers("2.2.5") < GLIBC.to_vec());
+    }
+
+    #[test]
+    fn this_program_of_this_machine_s_glibc_is_read() {
+        let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let newer = needs_newer_glibc(&bytes).unwrap();
+        assert!(newer.iter().all(|symbol| symbol.contains("@GLIBC_2.")), "{newer:?}");
+        assert!(needs_newer_glibc(b"#!/bin/sh\n").is_err());
+    }
+}
