@@ -84,7 +84,7 @@ pub fn below(row: &Row) -> Option<String> {
 }
 
 /// Whether a value outside of a range is below or above what it should be.
-fn judges(range: &Expectation) -> bool {
+pub(crate) fn judges(range: &Expectation) -> bool {
     range.source != SIMILAR || range.n.is_some_and(|n| n >= LEAST_MACHINES)
 }
 

@@ -200,8 +200,8 @@ pub(crate) fn expected(metric: &Metric, scale: UnitScale) -> String {
     let source = metric.expectations.first().map(|range| match source_words(range).as_str() {
         _ if is_open(range) => "base".to_owned(),
         "limit" if metric.name == MetricName::Clock => "boost".to_owned(),
-        // `5 runs`: the answer above the table names the machine.
-        source => source.trim_start_matches("last ").to_owned(),
+        // `5 runs`, `1 machine`: the answer above the table names this one.
+        source => source.trim_start_matches("last ").trim_end_matches(" like it").to_owned(),
     });
     [range(metric, scale)].into_iter().chain(source).collect::<Vec<_>>().join("  ")
 }

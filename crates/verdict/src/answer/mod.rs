@@ -11,7 +11,7 @@ use model::sample::{ExpectationVerdict, Metric, MetricName};
 use model::unit::Better;
 
 use self::cause::{LOST, cause, taken};
-use crate::expectation::{HISTORY, judged_value, source_words};
+use crate::expectation::{HISTORY, judged_value, judges, source_words};
 use crate::headline::{self, Headline};
 use crate::rules::{AreaRules, Resource};
 
@@ -94,7 +94,7 @@ fn answer(rules: &AreaRules, rows: &[&Row], machine: &Machine) -> Answer {
         (Some(ExpectationVerdict::AsExpected), text, as_expected)
     } else if !above.is_empty() {
         (Some(ExpectationVerdict::Above), format!("above what was expected: {}", compared(above[0])), above)
-    } else if judged.iter().any(|one| !one.metric.expectations.is_empty()) {
+    } else if judged.iter().any(|one| one.metric.expectations.iter().any(judges)) {
         (None, "confidence too low to judge".to_owned(), judged.iter().collect())
     } else {
         (None, rules.answer.unknown.to_owned(), judged.iter().collect())
@@ -244,6 +244,11 @@ mod tests {
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
         assert_eq!(said(None, |_| {}), (None, "confidence too low to judge".to_owned()));
         assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
+        let one_machine = |row: &mut Row| {
+            let range = &mut row.metrics[0].expectations[0];
+            (range.source, range.n) = ("similar".to_owned(), Some(1));
+        };
+        assert_eq!(said(None, one_machine).1, "no expectation known");
     }
 
     #[test]
