@@ -8,14 +8,12 @@ fn main() {
     println!("cargo::rerun-if-changed=../../.git/logs/HEAD");
     println!("cargo::rustc-env=ASSAY_TARGET={}", std::env::var("TARGET").unwrap_or_default());
     // Not the time of the build: two builds of a commit are equal.
-    for (variable, format) in [("ASSAY_GIT", "--format=%H"), ("ASSAY_DATE", "--format=%cs")] {
+    for (variable, format) in [("ASSAY_GIT", "--format=%h"), ("ASSAY_DATE", "--format=%cs")] {
         let output = Command::new("git").args(["show", "--no-patch", "--abbrev=12", format, "HEAD"]).output();
         if let Ok(output) = output
             && output.status.success()
         {
-            let text = String::from_utf8_lossy(&output.stdout);
-            let text = text.trim();
-            println!("cargo::rustc-env={variable}={}", if variable == "ASSAY_GIT" { &text[..12] } else { text });
+            println!("cargo::rustc-env={variable}={}", String::from_utf8_lossy(&output.stdout).trim());
         }
     }
 }

@@ -48,12 +48,12 @@ pub(crate) fn packages(shell: &Shell) -> Tally {
 fn make(shell: &Shell) -> Result<PathBuf, String> {
     let release = Release::new(shell)?;
     let portable = programs::portable(&release)?;
-    let fixed = programs::fixed(&release)?;
+    let static_program = programs::without_libc(&release)?;
     staging::stage(&release, &portable)?;
     archives::tarball(&release, &portable, "linux-gnu")?;
-    archives::tarball(&release, &fixed, "linux-musl")?;
+    archives::tarball(&release, &static_program, "linux-musl")?;
     archives::wheel(&release, &portable, "manylinux2014_x86_64.manylinux_2_17_x86_64")?;
-    archives::wheel(&release, &fixed, "musllinux_1_1_x86_64")?;
+    archives::wheel(&release, &static_program, "musllinux_1_1_x86_64")?;
     archives::packages(&release)?;
     sbom::write(&release)?;
     release.sums()?;

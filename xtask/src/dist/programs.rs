@@ -5,7 +5,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use super::release::{FIXED, Release, must};
+use super::release::{Release, STATIC, must};
 
 const PORTABLE: &str = "x86_64-unknown-linux-gnu";
 /// The oldest glibc on which Rust's own library works: RHEL 7 has it.
@@ -28,10 +28,10 @@ pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
 }
 
 /// The static program.
-pub(super) fn fixed(release: &Release) -> Result<PathBuf, String> {
-    let mut command = release.command("cargo", &["build", "--locked", "--target", FIXED]);
+pub(super) fn without_libc(release: &Release) -> Result<PathBuf, String> {
+    let mut command = release.command("cargo", &["build", "--locked", "--target", STATIC]);
     must(without_paths(release, command.args(PROGRAM)))?;
-    Ok(release.shell.target().join(FIXED).join("dist/assay"))
+    Ok(release.shell.target().join(STATIC).join("dist/assay"))
 }
 
 /// Leaves the folders of this machine out of what is compiled.

@@ -9,7 +9,7 @@ use xtask::process::{output, succeeds};
 use xtask::shell::Shell;
 
 /// The target of the static program.
-pub(super) const FIXED: &str = "x86_64-unknown-linux-musl";
+pub(super) const STATIC: &str = "x86_64-unknown-linux-musl";
 
 /// What every part of a release needs to know.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(super) fn tools(shell: &Shell) -> Result<PathBuf, String> {
         must(&mut shell.command("python3", &["-m".as_ref(), "venv".as_ref(), folder.as_os_str()]))?;
         let pip = folder.join("bin/pip");
         must(&mut shell.command(pip, &["install", "--quiet", "--disable-pip-version-check", "-r", list]))?;
-        must(&mut shell.command("rustup", &["target", "add", FIXED]))?;
+        must(&mut shell.command("rustup", &["target", "add", STATIC]))?;
         fs::write(&mark, wanted).map_err(|error| error.to_string())?;
     }
     Ok(folder.join("bin"))
