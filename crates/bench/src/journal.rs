@@ -4,12 +4,14 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use machine::Sysroot;
 use model::plan::Plan;
 use model::surroundings::Change;
 use serde::{Deserialize, Serialize};
+use sys::file::{is_only_ours, is_own, open_regular_to_append, read_regular};
 
 use crate::evidence::{Outcome, Repetition};
 use crate::references::ToolProgress;
@@ -17,6 +19,8 @@ use crate::references::detect::Detected;
 
 /// File name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
+/// The largest journal that is read.
+const MOST_BYTES: u64 = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -100,6 +104,9 @@ pub struct Owner {
     pub started: Option<u64>,
     /// The boot's id; `None` where the kernel does not report it.
     pub boot: Option<String>,
+    /// The PID namespace, in which the number is valid.
+    #[serde(default)]
+    pub namespace: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,7 +138,8 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(JOURNAL);
-        let file = OpenOptions::new().create_new(true).append(true).open(&path)?;
+        // Writable by its owner only: a sweep believes no other journal.
+        let file = OpenOptions::new().create_new(true).append(true).mode(0o644).open(&path)?;
         // Without file locks, only the owner's process shows that the run is active.
         let _ = file.try_lock();
         let mut journal = Self { file, path, will_make: Vec::new(), broken: false };
@@ -145,10 +153,9 @@ impl Journal {
     /// Reopens the journal of an interrupted run and reads its entries; writes nothing.
     pub(crate) fn reopen(folder: &Path) -> Result<(Self, Vec<Entry>), Reopening> {
         let path = folder.join(JOURNAL);
-        let mut file = OpenOptions::new().read(true).append(true).open(&path).map_err(Reopening::Unusable)?;
+        let file = own(folder).map_err(Reopening::Unusable)?;
         let locked = file.try_lock();
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(Reopening::Unusable)?;
+        let bytes = read_whole(&file).map_err(Reopening::Unusable)?;
         let entries = parse(&bytes);
         match (locked, owner(&entries)) {
             (Err(TryLockError::WouldBlock), owner) => return Err(Reopening::Alive(owner.map(|owner| owner.process))),
@@ -208,30 +215,62 @@ impl Owner {
             rest.split_ascii_whitespace().nth(19)?.parse().ok()
         });
         let boot = host.text("proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned());
-        Self { process, started, boot }
+        let namespace = fs::read_link("/proc/self/ns/pid").ok();
+        let namespace = namespace.map(|name| name.to_string_lossy().into_owned());
+        Self { process, started, boot, namespace }
     }
 
     fn is_gone(&self) -> bool {
         *self != Self::of(self.process)
     }
+
+    /// Whether it still runs, and as this user.
+    pub(crate) fn is_alive_and_ours(&self) -> bool {
+        let is_ours = || fs::metadata(format!("/proc/{}", self.process)).is_ok_and(|found| is_own(&found));
+        self.started.is_some() && !self.is_gone() && is_ours()
+    }
+
+    /// Whether it can be looked up by its number: it was of this boot and of our PID namespace.
+    fn is_visible(&self) -> bool {
+        let ours = Self::of(std::process::id());
+        self.namespace.is_some() && (&self.boot, &self.namespace) == (&ours.boot, &ours.namespace)
+    }
 }
 
-fn entries(folder: &Path) -> Vec<Entry> {
-    parse(&fs::read(folder.join(JOURNAL)).unwrap_or_default())
+/// Opens the journal in a folder of this user. A journal names files to remove and processes to end, so one that another
+/// user could have written is refused.
+fn own(folder: &Path) -> io::Result<File> {
+    let file = open_regular_to_append(&folder.join(JOURNAL))?;
+    let found = file.metadata()?;
+    if is_own(&fs::metadata(folder)?) && is_only_ours(&found) && found.nlink() == 1 {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user owns it or may write to it"))
+}
+
+fn read_whole(mut file: &File) -> io::Result<Vec<u8>> {
+    if file.metadata()?.len() > MOST_BYTES {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The lines of a journal; cut-off lines and those of later versions are skipped.
 fn parse(bytes: &[u8]) -> Vec<Entry> {
-    String::from_utf8_lossy(bytes).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 fn owner(entries: &[Entry]) -> Option<&Owner> {
     entries.iter().rev().find_map(|entry| if let Entry::Owner(owner) = entry { Some(owner) } else { None })
 }
 
+/// The samples in a run's journal, which may be another user's.
 pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
     let mut samples: Vec<Journalled> = Vec::new();
-    for entry in entries(folder) {
+    for entry in parse(&read_regular(&folder.join(JOURNAL), MOST_BYTES).unwrap_or_default()) {
         match entry {
             Entry::Sample(sample) => samples.push(sample),
             Entry::Dropped { id, launches } => {
@@ -246,22 +285,17 @@ pub(crate) fn samples(folder: &Path) -> Vec<Journalled> {
     samples
 }
 
-/// Removes what a journal names, if its process is gone.
-pub fn sweep(folder: &Path) {
-    let entries = entries(folder);
-    let gone = owner(&entries).is_some_and(Owner::is_gone);
-    for entry in entries.iter().filter(|_| gone) {
-        match entry {
-            Entry::WillMake { path } => {
-                let _ = fs::remove_file(path);
-            }
-            // A group whose leader is gone may belong to a new process with its number.
-            Entry::Started(leader) if leader.started.is_some() && !leader.is_gone() => {
-                crate::references::run::end_group(leader.process);
-            }
-            _ => {}
-        }
-    }
+/// The entries of a journal of this user whose process is gone, and its file, which is locked while it is open.
+pub(crate) fn of_a_dead_run(folder: &Path) -> Option<(File, Vec<Entry>)> {
+    let journal = own(folder).ok()?;
+    let has_lock = match journal.try_lock() {
+        Err(TryLockError::WouldBlock) => return None,
+        locked => locked.is_ok(),
+    };
+    let entries = parse(&read_whole(&journal).ok()?);
+    // Without locks, a process in another PID namespace or on another host cannot be seen.
+    let is_gone = |owner: &Owner| owner.is_gone() && (has_lock || owner.is_visible());
+    owner(&entries).map_or(has_lock, is_gone).then_some((journal, entries))
 }
 
 #[cfg(test)]
@@ -281,25 +315,6 @@ mod tests {
         journal.file.write_all(b"{\"kind\":\"sample\",\"id\":\"c\",\"met").unwrap();
         let ids: Vec<_> = samples(scratch.path()).into_iter().map(|sample| sample.id).collect();
         assert_eq!(ids, ["a", "b"]);
-    }
-
-    #[test]
-    fn only_what_a_dead_process_left_is_swept() {
-        let scratch = scratch();
-        let left = scratch.path().join("left");
-        let mut journal = Journal::create(scratch.path()).unwrap();
-        journal.will_make(&left).unwrap();
-        fs::write(&left, "x").unwrap();
-        sweep(scratch.path());
-        assert!(left.exists(), "its process lives");
-        let journal_path = scratch.path().join(JOURNAL);
-        let of_another_boot = fs::read_to_string(&journal_path).unwrap().replace("\"boot\":\"", "\"boot\":\"0");
-        fs::write(&journal_path, of_another_boot).unwrap();
-        sweep(scratch.path());
-        assert!(!left.exists(), "its process is gone");
-        fs::write(&left, "x").unwrap();
-        journal.end(false);
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
     }
 
     #[test]

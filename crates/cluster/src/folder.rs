@@ -5,10 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bench::store::write_whole;
+use bench::store::{MOST_DOCUMENT_BYTES, write_whole};
 use model::cluster::{PLAN_SCHEMA, Plan};
+use model::json::FromJson;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use sys::file::read_regular;
 
 use crate::error::{Error, Result, cannot_write};
 
@@ -136,9 +137,9 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
 }
 
 /// Reads a file of the folder: `InvalidData` where its text is not what is expected.
-pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
-    let bytes = fs::read(path)?;
-    serde_json::from_slice(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+pub fn read<T: FromJson>(path: &Path) -> io::Result<T> {
+    T::from_json(&read_regular(path, MOST_DOCUMENT_BYTES)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Writes a file of the folder whole or not at all, and the folders that it is in.

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use model::cluster::{Claim, OutcomeStatus, Plan, Task};
-use serde::Deserialize;
+use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
 use stats::random::Random;
 
 use crate::claims::claim::{self, ClaimId};
@@ -88,12 +87,6 @@ pub struct TallyCache {
     outcomes: BTreeMap<(String, String), (OutcomeStatus, Option<String>)>,
     /// Expected seconds that are not in the plan.
     seconds: BTreeMap<(String, String), f64>,
-}
-
-#[derive(Deserialize)]
-struct Brief {
-    status: OutcomeStatus,
-    reason: Option<String>,
 }
 
 /// The progress of a plan.
@@ -221,8 +214,8 @@ fn outcome(folder: &Folder, node: &str, name: &str, cache: &mut TallyCache) -> (
         return outcome.clone();
     }
     let path = folder.outcome(node, name);
-    match read::<Brief>(&path) {
-        Ok(Brief { status, reason }) => {
+    match read::<Outcome>(&path) {
+        Ok(Outcome { status, reason, .. }) => {
             cache.outcomes.insert(key, (status, reason.clone()));
             (status, reason)
         }

@@ -5,6 +5,7 @@ pub mod benchmark;
 pub mod cluster;
 pub mod disk_target;
 pub mod document;
+pub mod json;
 pub mod machine;
 pub mod number;
 pub mod plan;

@@ -86,14 +86,18 @@ impl PairedTool {
     }
 
     pub(super) fn hold_against(&mut self, now: &Detected) {
-        let (Ok(then), None) = (&self.found, &self.progress.failed) else { return };
+        let (Ok(then), None) = (self.found.clone(), &self.progress.failed) else { return };
         self.progress.failed = match now.get(&self.progress.tool) {
             Some(Ok(now)) if now.version != then.version => {
-                let [was, is] = [then, now].map(version);
+                let [was, is] = [&then, now].map(version);
                 Some(format!("it was version {was} when the run began, and is version {is} now"))
             }
             Some(Err(reason)) => Some(format!("it was removed after the run began: {}", reason.reason())),
-            Some(Ok(_)) | None => None,
+            Some(Ok(now)) => {
+                self.found = Ok(now.clone());
+                None
+            }
+            None => Some("it was not searched for".to_owned()),
         };
     }
 

@@ -3,21 +3,20 @@
 //! Its journal is replayed through the functions of a measurement; the rest follows in an order drawn from seed and resumes.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use model::document::{Document, Resumed};
 use model::machine::Machine;
 use stats::random::Random;
 use sys::clock::utc_now;
+use sys::file::read_regular;
 
 use super::paired_tool::detected;
 use super::progress::{Progress, State, initial_states};
 use super::run::Run;
 use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
-use crate::journal::{self, Asked, Entry, Journal, Reopening};
-use crate::references::detect::{Detected, Places};
-use crate::store::{DOCUMENT, RunFolder, Store, load_file};
+use crate::journal::{Asked, Entry, Journal, Reopening};
+use crate::store::{self, DOCUMENT, MOST_DOCUMENT_BYTES, RunFolder, Store, load_file};
 
 /// Added to the seed at each resume: the golden ratio in 64 bits (as in `SplitMix64`) separates neighbouring seeds.
 const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -54,7 +53,7 @@ impl CutOff {
                 "the run '{run}' uses the reference tool '{tool}', which this version does not support; {NEW_RUN}"
             ));
         }
-        journal::sweep(folder.path());
+        store::sweep_entries(folder.path(), &entries);
         let cut_off = Self { folder, document, asked, entries, journal, retry_failed };
         cut_off.check_left(run)?;
         Ok(cut_off)
@@ -136,7 +135,8 @@ pub fn go_on(
         }
         progress.go_on();
     }
-    let now = detected(&asked.plan.rows, &places(&asked.tools, &setting.places));
+    // Tools come from this command line and the search path: a document could name any program.
+    let now = detected(&asked.plan.rows, &setting.places);
     for state in states.iter_mut().filter(|state| state.progress.is_left()) {
         state.progress.tools.iter_mut().for_each(|tool| tool.hold_against(&now));
     }
@@ -221,12 +221,8 @@ fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
 }
 
 fn printed(folder: &Path, name: &str) -> Option<String> {
-    fs::read(folder.join("raw").join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn places(tools: &Detected, now: &Places) -> Places {
-    let found = tools.iter().filter_map(|(name, found)| Some((name.clone(), found.as_ref().ok()?.path.clone())));
-    Places { search_path: now.search_path.clone(), overrides: found.collect() }
+    let bytes = read_regular(&folder.join(store::RAW).join(name), MOST_DOCUMENT_BYTES).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn refusal(run: &str, document: &Document, why: &Reopening) -> String {
@@ -280,13 +276,16 @@ fn difference(then: &Machine, now: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use model::document::Status;
     use model::wire::Observations;
 
     use super::super::progress::Over;
     use super::*;
     use crate::evidence::{Outcome, Repetition};
-    use crate::journal::{EndedRun, Journalled};
+    use crate::journal::{EndedRun, JOURNAL, Journalled};
+    use crate::references::detect::Detected;
     use crate::tests::{asked, document, machine_with_cpus, repetition, scratch};
     use areas::{Suite, plan};
 
@@ -432,7 +431,7 @@ mod tests {
         let folder = store.create("a").unwrap();
         folder.write(&document()).unwrap();
         drop(folder.begin_journal(asked()).unwrap());
-        let path = folder.path().join(journal::JOURNAL);
+        let path = folder.path().join(JOURNAL);
         let text = fs::read_to_string(&path).unwrap().replacen("\"boot\":\"", "\"boot\":\"0", 1);
         fs::write(&path, text).unwrap();
         (store, folder.path().to_owned())
@@ -466,7 +465,7 @@ mod tests {
     fn what_cannot_be_gone_on_with_is_refused_with_the_reason() {
         let scratch = scratch();
         let (store, folder) = killed(scratch.path());
-        let journal = folder.join(journal::JOURNAL);
+        let journal = folder.join(JOURNAL);
         let refused = |store: &Store| CutOff::open(store, "a", false).unwrap_err();
         let text = fs::read_to_string(&journal).unwrap();
         fs::write(&journal, text.replace("\"boot\":\"0", "\"boot\":\"")).unwrap();

@@ -411,13 +411,16 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The most runs that are read for those of this machine.
+/// The most runs of this machine that are read, whether they serve or not.
 const MOST_READ: usize = 50;
 
 /// The latest complete runs of this machine before this one.
 fn earlier_runs(store: &Store, document: &Document) -> Vec<Document> {
-    let runs = store.latest_first().take(MOST_READ).filter_map(|run| run.document.ok());
-    runs.filter(|run| verdict::history::precedes(run, document)).take(verdict::history::MOST_RUNS).collect()
+    let runs = store.of_machine(&document.machine, |run| run.complete).map(|(_, earlier)| earlier);
+    runs.take(MOST_READ)
+        .filter(|run| verdict::history::precedes(run, document))
+        .take(verdict::history::MOST_RUNS)
+        .collect()
 }
 
 fn asked(plan: &Plan, setting: &Setting<'_>, tools: &Detected) -> Asked {

@@ -10,7 +10,7 @@ use crate::evidence::Repetition;
 use crate::histogram;
 use crate::journal::{Entry, Journal, Journalled, Owner};
 use crate::references::own::Lasting;
-use crate::store::RunFolder;
+use crate::store::{HISTOGRAMS, RAW, RunFolder};
 
 #[derive(Debug)]
 pub(super) struct Storage<'a> {
@@ -92,7 +92,7 @@ impl<'a> Storage<'a> {
         let of = states.into_iter().filter(|state| !state.histograms_stored);
         let (stored, logs): (Vec<_>, Vec<_>) =
             of.filter_map(|state| histogram_log(state).map(|log| (state, log))).unzip();
-        match folder.write_all_in("histograms", &logs) {
+        match folder.write_all_in(HISTOGRAMS, &logs) {
             Ok(()) => stored.into_iter().for_each(|state| state.histograms_stored = true),
             Err(reason) => self.fail(reason),
         }
@@ -102,7 +102,7 @@ impl<'a> Storage<'a> {
         let Some(folder) = self.folder() else { return };
         let printed = state.progress.tools.iter().filter_map(super::paired_tool::PairedTool::raw);
         let files: Vec<_> = printed.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec())).collect();
-        if let Err(reason) = folder.write_all_in("raw", &files) {
+        if let Err(reason) = folder.write_all_in(RAW, &files) {
             self.fail(reason);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bench::store::{Listed, RunHead, Store};
+use bench::store::{Listed, Store};
 use model::document::Document;
 use model::number::{counted, duration};
 
@@ -35,22 +35,21 @@ pub(super) fn loaded(store: &Store, run: &str) -> Result<Document> {
 
 /// Lists the runs in the store.
 pub(crate) fn runs() -> Result {
-    print(list(&environment::store()?.list()).as_bytes())?;
+    print(list(&environment::store()?.list()?).as_bytes())?;
     Ok(Outcome::Done)
 }
 
-fn list(runs: &[Listed<RunHead>]) -> String {
+fn list(runs: &[Listed]) -> String {
     if runs.is_empty() {
         return "The store has no run. Measure one: assay\n".to_owned();
     }
     let width = runs.iter().map(|run| run.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for run in runs {
-        let what = match &run.document {
-            Ok(document) => {
-                let run = &document.run;
-                let planned = counted(document.planned() as u64, "benchmark");
-                let mut parts = vec![format!("{} of {planned}", document.measured()), duration(run.seconds)];
+        let what = match &run.summary {
+            Ok(run) => {
+                let planned = counted(run.planned as u64, "benchmark");
+                let mut parts = vec![format!("{} of {planned}", run.measured), duration(run.seconds)];
                 parts.extend(run.confidence.map(|confidence| format!("{confidence} confidence")));
                 parts.extend((!run.complete).then(|| "interrupted".to_owned()));
                 parts.extend(run.label.as_ref().map(|label| format!("label '{}'", label.escape_debug())));

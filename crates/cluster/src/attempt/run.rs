@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use areas::Suite;
-use bench::journal::{self, JOURNAL};
-use bench::store::{DOCUMENT, PAGE, load_file};
+use bench::journal::JOURNAL;
+use bench::store::{self, DOCUMENT, PAGE, load_file};
 use model::cluster::{Outcome, OutcomeStatus, SuiteTask, Task};
 use model::document::{Document, Status};
 use sys::clock::monotonic_raw_seconds;
@@ -190,7 +190,7 @@ impl Attempt<'_> {
         command.stdout(Stdio::null()).stderr(append_to(work, SAID)?);
         let ended = wait_out(command, self.context, self.lease, self.call.most_seconds)?;
         if !matches!(ended, ProcessEnd::Exited(_)) {
-            journal::sweep(&work.join(RUN));
+            store::sweep(&work.join(RUN));
         }
         Ok(ended)
     }

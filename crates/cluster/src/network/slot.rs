@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::cluster::Claim;
+use model::json::FromJson;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::claim::{self, HeldClaim, fresh_name};
@@ -57,6 +58,12 @@ pub(crate) struct RoundCall {
     pub(crate) id: String,
     pub(crate) round: u32,
     pub(crate) members: Vec<(String, String)>,
+}
+
+impl FromJson for RoundCall {
+    fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

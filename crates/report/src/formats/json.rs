@@ -1,8 +1,8 @@
 //! The document as JSON, indented, one trailing newline.
 
 use model::document::Document;
+use model::json::FromJson;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::render::RenderError;
 
@@ -13,10 +13,10 @@ pub fn render(document: &Document) -> Result<String, RenderError> {
 
 /// Any document as indented JSON that loads again, with a newline at the end; `what` names it in errors. An error where a
 /// value that may not be absent is not finite, which JSON cannot express.
-pub fn pretty<T: Serialize + DeserializeOwned>(document: &T, what: &str) -> Result<String, RenderError> {
+pub fn pretty<T: Serialize + FromJson>(document: &T, what: &str) -> Result<String, RenderError> {
     let refuse = |error: serde_json::Error| RenderError::new(format!("the {what} cannot be written as JSON: {error}"));
     let mut text = serde_json::to_string_pretty(document).map_err(refuse)?;
-    serde_json::from_str::<T>(&text).map_err(refuse)?;
+    T::from_json(text.as_bytes()).map_err(refuse)?;
     text.push('\n');
     Ok(text)
 }

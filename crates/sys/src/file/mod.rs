@@ -2,6 +2,7 @@
 
 mod cache;
 mod extents;
+mod guarded;
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -19,6 +20,7 @@ use crate::calls::unless_unknown;
 
 pub use cache::{cached_bytes, drop_all_cached, drop_cached};
 pub use extents::{Extents, extents};
+pub use guarded::{Directory, is_only_ours, is_own, open_regular, open_regular_to_append, read_regular};
 
 /// Size, free space and type of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use model::cluster::{NodeFacts, Outcome, OutcomeStatus, PairTask, Work};
 use model::document::{Conditions, Program, SCHEMA, Status};
 use model::experiment::Area;
+use model::json::FromJson;
 use model::machine::Machine;
 use model::peak::{Efficiency, Peak, PeakKind};
 use model::sample::{Expectation, ExpectationVerdict, Summary, Undisturbed};
@@ -26,6 +27,12 @@ pub struct Run {
     assay: Program,
     machine: Machine,
     experiments: Vec<Row>,
+}
+
+impl FromJson for Run {
+    fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
 }
 
 #[derive(Debug, Deserialize)]

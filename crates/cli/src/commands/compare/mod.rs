@@ -36,7 +36,7 @@ pub(crate) fn compare(arguments: &Compare, began: f64) -> Result {
 /// What changed since the previous run of this machine with the same suite, in a line; `None` on a first run.
 pub(crate) fn since_previous(new: &Document) -> Option<String> {
     let store = environment::store().ok()?;
-    let base = store.previous(new)?.document.ok()?;
+    let (_, base) = store.previous(new)?;
     let history = history(&store, &base, new);
     let comparison = verdict::compare::compare(&base, new, &history, areas::RULES).ok()?;
     let count = |is: &dyn Fn(&Compared) -> bool| comparison.experiments.iter().filter(|one| is(one)).count();
@@ -50,6 +50,6 @@ pub(crate) fn since_previous(new: &Document) -> Option<String> {
 
 /// The latest runs in the store from which the machine's noise can be estimated.
 fn history(store: &Store, base: &Document, new: &Document) -> Vec<Document> {
-    let documents = store.latest_first().filter_map(|run| run.document.ok());
+    let documents = store.of_machine(&base.machine, |run| run.complete).map(|(_, document)| document);
     documents.filter(|document| serves_as_history(document, base, new)).take(HISTORY).collect()
 }

@@ -63,7 +63,8 @@ pub(crate) fn report(arguments: &Report) -> Result {
 }
 
 fn page(run: &str, store: &Store) -> Result<PathBuf> {
-    let folder = store.folder(run).map_err(|why| format!("{why}, or choose the file with -o FILE"))?;
+    let own = store.folder(run).and_then(|folder| folder.check_own().map(|()| folder));
+    let folder = own.map_err(|why| format!("{why}, or choose the file with -o FILE"))?;
     Ok(folder.path().join(PAGE))
 }
 
