@@ -34,6 +34,12 @@ pub enum Error {
     NoEarlierPlan(PathBuf),
     #[error("the plan '{0}' is a '{1}', and this program reads {PLAN_SCHEMA}")]
     PlanSchema(PathBuf, String),
+    #[error("the plan '{0}' has the name '{1}', which leads out of its folder. Make the plan again")]
+    OutsideName(PathBuf, String),
+    #[error(
+        "the folder '{0}' belongs to another user, or everybody may write to it. Copy the plan into a folder of your own"
+    )]
+    ForeignPlan(PathBuf),
     #[error("'{0}' is a file. Choose a folder for the plan")]
     FolderIsFile(PathBuf),
     #[error("'{0}' already has a plan. Run it with assay cluster run, or choose another folder")]

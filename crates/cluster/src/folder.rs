@@ -1,18 +1,22 @@
 //! A plan's folder: the path of each file, and reading and writing files whole. [`crate::claims::claim`] decides who may
 //! write what; [`model::cluster`] has the contents.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
 
-use bench::store::{MOST_DOCUMENT_BYTES, write_whole};
-use model::cluster::{PLAN_SCHEMA, Plan};
+use bench::store::{MOST_DOCUMENT_BYTES, replace, write_whole};
+use model::cluster::{PLAN_SCHEMA, Plan, Task};
 use model::json::FromJson;
 use serde::Serialize;
-use sys::file::read_regular;
+use sys::file::{Directory, is_own, read_regular};
 
 use crate::error::{Error, Result, cannot_write};
 
+/// The permission of a folder in which everybody may create and rename files.
+const EVERYBODY_WRITES: u32 = 0o002;
 /// Name of the file by which a worker claims a node, without its suffix. No task's name begins with a dot.
 pub(crate) const NODE: &str = ".node";
 pub(crate) const OUTCOME: &str = "outcome.json";
@@ -67,7 +71,34 @@ impl Folder {
             io::ErrorKind::NotFound => Error::NoPlan(self.path.clone()),
             _ => Error::Read("the plan ", path.clone(), error),
         })?;
-        if plan.schema == PLAN_SCHEMA { Ok(plan) } else { Err(Error::PlanSchema(path, plan.schema)) }
+        if plan.schema != PLAN_SCHEMA {
+            return Err(Error::PlanSchema(path, plan.schema));
+        }
+        match outside_name(&plan) {
+            Some(name) => Err(Error::OutsideName(path, name.to_owned())),
+            None => Ok(plan),
+        }
+    }
+
+    /// The plan, to act on it. It names the program to run, so a folder of another user is refused, and one that everybody
+    /// can write to.
+    pub fn own_plan(&self) -> Result<Plan> {
+        let found = fs::metadata(&self.path).ok();
+        match found.filter(|found| !is_own(found) || found.mode() & EVERYBODY_WRITES != 0) {
+            Some(_) => Err(Error::ForeignPlan(self.path.clone())),
+            None => self.plan(),
+        }
+    }
+
+    /// Writes a file of the report whole or not at all. The plan's folder must belong to this user.
+    pub fn write_in_report<T: AsRef<[u8]>>(&self, name: &str, pieces: impl IntoIterator<Item = T>) -> Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|found| !is_own(&found)) {
+            return Err(Error::ForeignPlan(self.path.clone()));
+        }
+        let written = Directory::open(&self.path)
+            .and_then(|plan| plan.subdirectory("report"))
+            .and_then(|report| replace(&report, OsStr::new(name), pieces));
+        written.map_err(cannot_write(&self.report().join(name)))
     }
 
     /// The program that nodes run.
@@ -150,6 +181,21 @@ pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     made.and_then(|()| write_whole(path, &bytes)).map_err(cannot_write(path))
 }
 
+/// Reads a task; its names become parts of paths.
+pub(crate) fn read_task(path: &Path) -> io::Result<Task> {
+    let task: Task = read(path)?;
+    let is_plain = is_plain_name(&task.node) && is_plain_name(&task.name);
+    if is_plain { Ok(task) } else { Err(io::Error::new(io::ErrorKind::InvalidData, "a name in it is no file name")) }
+}
+
+/// A node of a plan, or its program, whose path would leave the plan's folder.
+fn outside_name(plan: &Plan) -> Option<&str> {
+    let node = plan.nodes.iter().map(|node| node.name.as_str()).find(|name| !is_plain_name(name));
+    let program = Path::new(&plan.program_path);
+    let inside = program.components().all(|part| matches!(part, Component::Normal(_)));
+    node.or_else(|| (!inside && !program.is_absolute()).then_some(plan.program_path.as_str()))
+}
+
 /// Whether a name can be part of a file's name: at most 200 letters, digits, `-`, `_` and `.`, no dot in front.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -159,6 +205,30 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_that_leads_out_of_its_folder_is_refused() {
+        use crate::plan::request::make;
+        use crate::tests::support::{expected_seconds, request, scratch};
+        let scratch = scratch();
+        let folder = Folder::at(scratch.path());
+        let (plan, _) = make(&request(&["n1"]), &expected_seconds()).unwrap();
+        let with = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            write(&scratch.path().join("plan.json"), &plan).unwrap();
+            folder.own_plan().map_err(|error| error.to_string())
+        };
+        assert!(with(&|_| {}).is_ok() && with(&|plan| plan.program_path = "/usr/bin/assay".into()).is_ok());
+        let error = with(&|plan| plan.nodes[0].name = "../../root/x".into()).unwrap_err();
+        assert!(error.contains("'../../root/x'"), "{error}");
+        assert!(with(&|plan| plan.program_path = "../x".into()).is_err());
+        with(&|_| {}).unwrap();
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(scratch.path(), everybody).unwrap();
+        assert!(folder.own_plan().unwrap_err().to_string().contains("another user"));
+        assert!(folder.plan().is_ok(), "it is read");
+    }
 
     #[test]
     fn names_that_could_leave_the_folder_are_not_plain() {

@@ -10,7 +10,7 @@ use stats::random::Random;
 
 use crate::claims::claim::{self, ClaimId};
 use crate::error::{Error, Result};
-use crate::folder::{Folder, State, names, read, write};
+use crate::folder::{Folder, State, names, read, read_task, write};
 
 /// Suffix of an attempt's name in `failed` whose worker was lost.
 const LOST: &str = ".lost";
@@ -203,7 +203,7 @@ fn seconds(folder: &Folder, plan: &Plan, node: &str, name: &str, cache: &mut Tal
     }
     // A task that has just moved is found in the next call.
     let path = folder.waiting_task(node, name);
-    let Ok(task) = read::<Task>(&path) else { return 0.0 };
+    let Ok(task) = read_task(&path) else { return 0.0 };
     cache.seconds.insert(key, task.seconds);
     task.seconds
 }

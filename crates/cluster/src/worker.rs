@@ -17,7 +17,7 @@ use crate::attempt::run::suite_attempt;
 use crate::claims::claim::{self, ClaimId, HeldClaim};
 use crate::claims::lease::Leases;
 use crate::error::{Error, Result};
-use crate::folder::{FACTS, Folder, NODE, State, read, write};
+use crate::folder::{FACTS, Folder, NODE, State, read, read_task, write};
 use crate::hpl::meeting::run_hpl;
 use crate::network::client::measure_pairs;
 use crate::network::idle::{IdleEnd, IdleWorker, Waits};
@@ -75,7 +75,7 @@ pub struct WorkerSummary {
 /// Does the tasks of a worker's node; `report` gets a sentence for each. To be called by the thread that lives as long as
 /// the program: child processes end with the thread that started them.
 pub fn work(folder: &Folder, worker: &Worker, report: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
-    let plan = folder.plan()?;
+    let plan = folder.own_plan()?;
     if !plan.nodes.iter().any(|node| node.name == worker.node) {
         return Err(Error::NodeNotInPlan(plan.name, worker.node.clone()));
     }
@@ -315,7 +315,7 @@ impl NodeWorker<'_> {
 
     /// The task in a file, if this worker does it and it fits into the time.
     fn wanted(&self, path: &Path) -> Option<(Task, SuiteTask)> {
-        let task: Task = read(path).ok()?;
+        let task = read_task(path).ok()?;
         let Work::Suite(part) = task.work.clone() else { return None };
         let ours = self.worker.role != WorkerRole::Network;
         let fits = self.worker.until.is_none_or(|until| monotonic_raw_seconds() + task.seconds <= until);

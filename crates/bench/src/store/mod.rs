@@ -25,7 +25,7 @@ pub(crate) use folder::{HISTOGRAMS, RAW};
 pub use summary::RunSummary;
 pub use sweep::sweep;
 pub(crate) use sweep::sweep_entries;
-pub use write::{check_writable, write_pieces, write_whole};
+pub use write::{check_writable, replace, write_pieces, write_whole};
 
 /// File name of the document.
 pub const DOCUMENT: &str = "run.json";

@@ -72,8 +72,8 @@ pub(crate) fn is_unfinished(name: &OsStr) -> bool {
     name.starts_with(b".") && name.ends_with(UNFINISHED.as_bytes())
 }
 
-/// Replaces a file in a directory.
-pub(super) fn replace<T: AsRef<[u8]>>(
+/// Writes a file in an open directory atomically; a link with its name is replaced.
+pub fn replace<T: AsRef<[u8]>>(
     directory: &Directory,
     name: &OsStr,
     pieces: impl IntoIterator<Item = T>,

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
+use model::cluster::{Claim, Outcome, OutcomeStatus, Plan};
 
 use super::context::{AttemptResult, NodeContext, outcome};
 use super::process::SAID;
 use crate::claims::claim::{self, ClaimId, HeldClaim, HolderState};
 use crate::claims::lease::Lease;
 use crate::error::{Error, Result, cannot_write};
-use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
+use crate::folder::{Folder, OUTCOME, State, make_folder, read, read_task, write};
 use crate::tasks::{self, lost_name};
 
 /// Publishes an outcome with the files of the attempt's folder; one of several publishers succeeds.
@@ -111,7 +111,7 @@ pub(crate) fn note_lost(folder: &Folder, node: &str, seen: &ClaimId, holder: Hol
         make_folder(&lost)?;
     }
     let running = folder.tasks(State::Running, node);
-    let Ok(task) = read::<Task>(&running.join(seen.file())) else { return Ok(()) };
+    let Ok(task) = read_task(&running.join(seen.file())) else { return Ok(()) };
     let claim = seen.claimer(&running).unwrap_or_default();
     let how = if holder == HolderState::Silent { "sent no heartbeat for longer than its lease" } else { "is gone" };
     let reason = format!("the worker on {} (process {}) {how}", claim.host, claim.pid);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::cluster::{Plan, Task, Work};
 
 use crate::error::Result;
-use crate::folder::{Folder, read};
+use crate::folder::{Folder, read_task};
 use crate::scheduler::job::JobTasks;
 use crate::tasks::unfinished;
 
@@ -117,7 +117,7 @@ pub(super) fn look(folder: &Folder, plan: &Plan, known: &mut NeedsCache) -> Resu
                 known.insert(task.clone(), TaskNeeds { seconds: *seconds, with: Vec::new() });
             } else if !known.contains_key(&task) {
                 // A task that has moved since the names were read is seen in the next round.
-                let Ok(read) = read::<Task>(&file) else { continue };
+                let Ok(read) = read_task(&file) else { continue };
                 known.insert(task.clone(), read.into());
             }
             left.add(&node.name, &task, &known[&task]);

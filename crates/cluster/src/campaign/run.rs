@@ -105,7 +105,7 @@ pub struct CampaignContext<'a> {
 
 /// Submits jobs until every task of a plan is finished.
 pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>) -> Result<CampaignEnd> {
-    let plan = folder.plan()?;
+    let plan = folder.own_plan()?;
     make_folder(&folder.log())?;
     let history = History::new(&plan.nodes, context.queues);
     let mut campaign = Campaign {

@@ -166,9 +166,14 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
         ),
     ];
     let of_range = |text| Block::new("expected", Align::Left, vec![column(Align::Left, &of_metric(text))]);
-    let undisturbed = of_metric(&|metric, scale, _| {
-        metric.summary.undisturbed.as_ref().map(|found| scale.three(found.value)).unwrap_or_default()
-    });
+    let found =
+        |line: &HeadlineRow<'_>| Some((line.metric?.summary.undisturbed.as_ref()?, scale(line.metric?, line.area)));
+    // A column without any value is left out.
+    let none = if lines.iter().any(|line| found(line).is_some()) { style.plain("–") } else { String::new() };
+    let undisturbed = |line: &HeadlineRow<'_>| {
+        let text = found(line).map_or_else(|| none.clone(), |(value, scale)| scale.three(value.value));
+        Cell::plain(if line.metric.is_some() { text } else { String::new() })
+    };
     let confidence = |line: &HeadlineRow<'_>| {
         let level = line.metric.and(line.row.confidence);
         level.map_or_else(Cell::default, |level| Cell::new(level.to_string(), super::row::confidence_tone(level)))
@@ -240,16 +245,22 @@ pub(crate) fn why_not_high(lines: &[HeadlineRow<'_>]) -> Option<String> {
         measured.iter().filter_map(|(row, _)| row.confidence).max().filter(|level| *level != Confidence::High)?;
     let such: Vec<_> = measured.iter().filter(|(row, _)| row.confidence == Some(level)).collect();
     let lowers = |warning: &&Warning| warning.confidence == level;
-    let warnings: Vec<&Warning> = such.iter().flat_map(|(row, _)| row.warnings.iter().filter(lowers)).collect();
+    let warnings: Vec<(&str, &Warning)> = such
+        .iter()
+        .flat_map(|(row, words)| row.warnings.iter().filter(lowers).map(move |warning| (*words, warning)))
+        .collect();
     // The order of the codes is from causes to symptoms: of equally frequent ones the first is the cause.
-    let code =
-        WarningCode::ALL.iter().rev().max_by_key(|code| warnings.iter().filter(|one| one.code == **code).count())?;
-    let of_code = warnings.iter().filter(|warning| warning.code == *code);
-    let worst = of_code.max_by(|a, b| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal))?;
+    let code = WarningCode::ALL
+        .iter()
+        .rev()
+        .max_by_key(|code| warnings.iter().filter(|(_, one)| one.code == **code).count())?;
+    let of_code = warnings.iter().filter(|(_, warning)| warning.code == *code);
+    let (words, worst) =
+        of_code.max_by(|(_, a), (_, b)| a.value.partial_cmp(&b.value).unwrap_or(std::cmp::Ordering::Equal))?;
     let all = counted(measured.len() as u64, "result");
     let which = match &such[..] {
         [(_, words)] => format!("1 of {all}: {words}"),
-        _ => format!("{} of {all}", such.len()),
+        _ => format!("{} of {all}. Worst: {words}", such.len()),
     };
     Some(format!("Confidence is {level} in {which}. {} {}", first_sentence(&worst.text), worst.advice))
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use bench::store::write_pieces;
-use cluster::error::cannot_write;
 use cluster::evaluate::evaluate_with_history;
 use cluster::folder::Folder;
 use model::cluster::{BELOW_EXPECTED, ClusterDocument, SLOWER_THAN_BEFORE};
@@ -39,11 +38,11 @@ pub(crate) fn report(arguments: &ReportArgs) -> Result {
 fn everything(folder: &Folder, document: &ClusterDocument) -> Result<()> {
     let target = folder.report();
     // The summary is printed even if the folder cannot be written.
-    let written =
-        std::fs::create_dir_all(&target).map_err(|error| cannot_write(&target)(error).to_string()).and_then(|()| {
-            let mut files = FORMS.iter().filter_map(|form| Some((form, form.file?)));
-            files.try_for_each(|(form, file)| write(form, document, &target.join(file)))
-        });
+    let mut files = FORMS.iter().filter_map(|form| Some((form, form.file?)));
+    let written = files.try_for_each(|(form, file)| -> Result<()> {
+        let pieces = (form.render)(document).map_err(|error| error.to_string())?;
+        folder.write_in_report(file, pieces).map_err(String::from)
+    });
     let summary = terminal::render(document, &Stream::Output.style());
     print(summary.as_bytes())?;
     written.map_err(|why| {

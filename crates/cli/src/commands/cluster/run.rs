@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
     let path = std::fs::canonicalize(&arguments.folder)
         .map_err(|error| format!("cannot open the plan in '{}': {error}", arguments.folder.display()))?;
     let folder = Folder::at(&path);
-    let plan = folder.plan()?;
+    let plan = folder.own_plan()?;
     let settings = JobSettings {
         plan: checked_path(&path)?.into(),
         name: plan.name.clone(),
