@@ -166,12 +166,14 @@ fn blocks(lines: &[HeadlineRow<'_>], style: &Style) -> [Block; 6] {
         ),
     ];
     let of_range = |text| Block::new("expected", Align::Left, vec![column(Align::Left, &of_metric(text))]);
-    let found =
-        |line: &HeadlineRow<'_>| Some((line.metric?.summary.undisturbed.as_ref()?, scale(line.metric?, line.area)));
+    let found = |line: &HeadlineRow<'_>| {
+        let metric = line.metric?;
+        Some(scale(metric, line.area).three(metric.summary.undisturbed.as_ref()?.value))
+    };
     // A column without any value is left out.
     let none = if lines.iter().any(|line| found(line).is_some()) { style.plain("–") } else { String::new() };
     let undisturbed = |line: &HeadlineRow<'_>| {
-        let text = found(line).map_or_else(|| none.clone(), |(value, scale)| scale.three(value.value));
+        let text = found(line).unwrap_or_else(|| none.clone());
         Cell::plain(if line.metric.is_some() { text } else { String::new() })
     };
     let confidence = |line: &HeadlineRow<'_>| {
