@@ -205,9 +205,9 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The names in a run's folder without the HTML report, sorted.
+/// The names in a run's folder, sorted, without those that are made from the document.
 pub(crate) fn left_in(folder: &Path) -> Vec<String> {
-    names(folder).into_iter().filter(|name| name != "report.html").collect()
+    names(folder).into_iter().filter(|name| !["report.html", "summary.json"].contains(&name.as_str())).collect()
 }
 
 pub(crate) fn rows(document: &Value) -> &[Value] {

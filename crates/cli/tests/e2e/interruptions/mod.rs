@@ -1,5 +1,6 @@
-//! Signals, killed processes, resumed runs and folders that cannot be written.
+//! Signals, killed processes, resumed runs, and folders that cannot be written or belong to another user.
 
 mod cut_off;
+mod foreign;
 mod resume;
 mod storage;
