@@ -16,6 +16,7 @@ mod deny;
 mod dist;
 mod documents;
 mod invariants;
+mod release;
 mod similar;
 mod steps;
 mod test_runs;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ([name], _) if name == "test" => return run_all(&shell),
         ([name, rest @ ..], _) if name == "codegen" => codegen::run(&shell, rest),
         ([name, rest @ ..], _) if name == "similar" => return similar::run(&shell, rest),
+        ([name, rest @ ..], _) if name == "release" => return release::run(&shell, rest),
         ([_], Some(step)) => Some((step.run)(&shell)),
         _ => None,
     };

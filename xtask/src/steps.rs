@@ -44,7 +44,10 @@ pub(crate) fn usage() -> String {
     let lines = lines.concat();
     let all = "everything below but what changes files: all that must hold";
     let similar = "add a run to the results of similar machines that the program ships: similar add RUN";
-    format!("Usage: cargo xtask COMMAND\n\n  {:<12}  {all}\n{lines}  {:<12}  {similar}\n", "test", "similar")
+    let release = "check the version and the changelog, write dist/, and tag the commit: release VERSION";
+    let [test, add, tag] = [("test", all), ("similar", similar), ("release", release)]
+        .map(|(name, about)| format!("  {name:<12}  {about}\n"));
+    format!("Usage: cargo xtask COMMAND\n\n{test}{lines}{add}{tag}")
 }
 
 /// Runs every step of the test, whatever came of those before it, and prints what came of all.
