@@ -4,7 +4,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, check, command, is_verified, list, printed, ran, rows, skip, succeed, text};
+use crate::common::{
+    Ran, Scratch, assay, check, command, is_verified, list, printed, program, ran, rows, skip, succeed, text,
+};
+use crate::system::mounts::ReadOnly;
+use crate::system::process::unshared;
 
 /// Starts a program for which the kernel has none of the calls with these numbers (`SECCOMP_RET_ERRNO`, `ENOSYS`).
 const OLDER_KERNEL: &str = r"
@@ -100,4 +104,57 @@ fn manual_pages_go_to_a_folder_and_a_file_in_its_place_is_named() {
     std::fs::write(&file, "").unwrap();
     let refused = assay(&scratch, &format!("man {}", file.display()));
     assert!(refused.status == Some(2) && refused.stderr.contains("file"), "{refused:?}");
+}
+
+/// A benchmark measured in a moment, verified, into a folder of the scratch.
+const BRIEF: &str = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
+
+#[test]
+fn without_a_home_the_message_says_how_to_choose_a_folder_and_that_works() {
+    let scratch = Scratch::new();
+    let bare = |arguments: &str| {
+        let mut command = command(&scratch, arguments.split_whitespace());
+        command.env_clear();
+        Ran::from(command.output().unwrap())
+    };
+    let refused = bare(BRIEF);
+    assert!(refused.status == Some(2) && refused.stderr.contains("--out"), "{refused:?}");
+    let ran = bare(&format!("{BRIEF} --out {}", scratch.join("out").display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(scratch.join("out/report.html").exists());
+    assert_eq!(bare("info").status, Some(0));
+}
+
+#[test]
+fn a_read_only_home_is_reported_before_anything_is_measured() {
+    let scratch = Scratch::new();
+    let (home, out) = (scratch.join("home"), scratch.join("out"));
+    std::fs::create_dir(&home).unwrap();
+    let Some(_mounted) = ReadOnly::mount(&home) else {
+        return skip("a read-only home", "mounting is not allowed");
+    };
+    let at_home = |arguments: &str| {
+        let mut command = command(&scratch, arguments.split_whitespace());
+        command.env_remove("ASSAY_STORE").env("HOME", &home);
+        Ran::from(command.output().unwrap())
+    };
+    let refused = at_home(BRIEF);
+    let says = ["Read-only file system", "--out"].iter().all(|part| refused.stderr.contains(part));
+    assert!(refused.status == Some(2) && says, "{refused:?}");
+    let ran = at_home(&format!("{BRIEF} --out {}", out.display()));
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_folder_for_temporary_files_without_programs_is_enough() {
+    if program().starts_with("/tmp") {
+        return skip("/tmp without programs", "the program under test is in it");
+    }
+    let scratch = Scratch::new();
+    let mount = "mount -t tmpfs -o noexec,nosuid assay-e2e /tmp";
+    let Some(command) = unshared(&scratch, "--mount", mount, "run quick --verify --quiet --out /tmp/out") else {
+        return skip("/tmp without programs", "mounting is not allowed");
+    };
+    let ran = ran(command);
+    assert_eq!(ran.status, Some(0), "{ran:?}");
 }
