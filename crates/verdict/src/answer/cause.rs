@@ -1,7 +1,7 @@
 //! Why a result is below what it should be, as far as its conditions and the machine show.
 
 use model::document::Row;
-use model::machine::{Dimm, Disk, Machine};
+use model::machine::{Dimm, Disk, Machine, Provider};
 use model::number::{clock, counted, percent_whole, size};
 use model::sample::{ExpectationVerdict, MetricName};
 use model::warning::WarningCode;
@@ -24,6 +24,7 @@ const CAUSES: &[(Option<Resource>, Cause)] = &[
     (Some(Resource::Disk), link),
     (Some(Resource::Disk), device_heat),
     (Some(Resource::Cores), turbo),
+    (Some(Resource::Cores), burst_credit),
     (None, |row, _| taken(row).map(|(share, by)| format!("{by} took {} of CPU time", percent_whole(share)))),
     (Some(Resource::Cores), shared_with_vms),
     (Some(Resource::Cores), shared_cores),
@@ -85,6 +86,27 @@ fn device_heat(row: &Row, _: &Machine) -> Option<String> {
     Some(format!("the drive reached {celsius:.0} °C, where it throttles"))
 }
 
+/// Beginnings of the names of machine types whose CPUs earn credit for bursts: the documentation of EC2 (burstable performance
+/// instances), Azure (B family) and GCE (shared-core machine types).
+const BURSTABLE: &[(Provider, &[&str])] = &[
+    (Provider::Ec2, &["t1.", "t2.", "t3.", "t3a.", "t4g."]),
+    (Provider::Azure, &["Standard_B"]),
+    (Provider::Gce, &["e2-micro", "e2-small", "e2-medium", "f1-micro", "g1-small"]),
+];
+
+/// A hypervisor holds a machine to its baseline as if other VMs took the rest.
+fn burst_credit(row: &Row, machine: &Machine) -> Option<String> {
+    let cloud = machine.cloud.as_ref()?;
+    let name = cloud.machine_type.as_deref()?;
+    let (_, types) = BURSTABLE.iter().find(|(provider, _)| *provider == cloud.provider)?;
+    let steal = row.conditions.steal.filter(|steal| *steal >= LOST)?;
+    let is_burstable = types.iter().any(|begin| name.starts_with(begin));
+    is_burstable.then(|| {
+        let share = percent_whole(steal);
+        format!("its burst credit may be used up: the hypervisor withheld {share} of CPU time from this {name}")
+    })
+}
+
 /// Settings that cap the clock, where the clock is below its own expectation.
 fn turbo(row: &Row, machine: &Machine) -> Option<String> {
     let metric = row.metric(MetricName::Clock)?;
@@ -135,6 +157,7 @@ pub(crate) fn taken(row: &Row) -> Option<(f64, &'static str)> {
 mod tests {
     use super::*;
     use crate::tests::document;
+    use model::machine::Cloud;
     use model::warning::Warning;
 
     fn with(change: impl FnOnce(&mut Row, &mut Machine)) -> String {
@@ -147,6 +170,14 @@ mod tests {
     fn the_most_certain_cause_is_named_and_none_is_made_up() {
         assert_eq!(with(|_, _| {}), "no cause found");
         assert_eq!(with(|row, _| row.conditions.steal = Some(0.2)), "other VMs on the host took 20 % of CPU time");
+        let on = |name: &str| {
+            with(|row, machine| {
+                row.conditions.steal = Some(0.6);
+                machine.cloud = Some(Cloud { provider: Provider::Ec2, machine_type: Some(name.to_owned()) });
+            })
+        };
+        assert_eq!(on("m7i.large"), "other VMs on the host took 60 % of CPU time");
+        assert!(on("t3.medium").contains("burst credit"), "{}", on("t3.medium"));
         let throttled = with(|row, _| {
             row.conditions.steal = Some(0.2);
             row.conditions.throttled = Some(0.5);
