@@ -11,6 +11,17 @@ pub fn parse_list(text: &str) -> Vec<u32> {
     numbers
 }
 
+/// The numbers in a mask of 32-bit groups, the highest first: `00000001,0000ffff`. `None` if it is none.
+pub(crate) fn parse_mask(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for (place, group) in text.trim().rsplit(',').enumerate() {
+        let group = u32::from_str_radix(group.trim(), 16).ok()?;
+        let first = u32::try_from(place).ok()?.checked_mul(u32::BITS).filter(|first| *first < HIGHEST_CPU)?;
+        numbers.extend((0..u32::BITS).filter(|bit| group >> bit & 1 == 1).map(|bit| first + bit));
+    }
+    Some(numbers)
+}
+
 /// The digits of a name such as `nvme0` or `ata3`; `None` if it is not `word` and a number.
 pub(crate) fn number_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
     name.strip_prefix(word).filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -29,12 +40,20 @@ fn parse_range(item: &str) -> Option<std::ops::RangeInclusive<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_list;
+    use super::{parse_list, parse_mask};
 
     #[test]
     fn ranges_and_numbers_mix() {
         assert_eq!(parse_list("0-2,5, 7-7\n"), [0, 1, 2, 5, 7]);
         assert_eq!(parse_list("x,3-1,-,4-,99999999999,0-4294967295,2"), [2]);
         assert!(parse_list("").is_empty());
+    }
+
+    #[test]
+    fn masks_have_groups_of_32_bits() {
+        assert_eq!(parse_mask("0000000f\n").unwrap(), [0, 1, 2, 3]);
+        assert_eq!(parse_mask("3,00000000,80000000").unwrap(), [31, 64, 65]);
+        assert_eq!(parse_mask("0").unwrap(), [0; 0]);
+        assert_eq!((parse_mask(""), parse_mask("0-3"), parse_mask("x")), (None, None, None));
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::cpu::dump::Dump;
+use crate::list::{parse_list, parse_mask};
 
 const CPUID_FILE: &str = "cpuid.txt";
 const XCR0_FILE: &str = "xcr0.txt";
@@ -65,10 +66,20 @@ impl Sysroot {
         self
     }
 
-    /// The text of a file, without trailing white space; `None` if it cannot be read or is empty.
+    /// The text of a file, without trailing white space; `None` if it cannot be read or is empty. Some kernels end it with a
+    /// NUL byte.
     pub fn text(&self, relative: &str) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.bytes(relative)?).trim_end().to_owned();
+        let bytes = self.bytes(relative)?;
+        let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next()?).trim_end().to_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The numbers in a file with a list, else those in one with a mask; `None` if there is neither.
+    pub(crate) fn cpus(&self, list: &str, mask: &str) -> Option<Vec<u32>> {
+        // A node without CPUs has an empty list.
+        let is_list = self.bytes(list).is_some();
+        let listed = || parse_list(&self.text(list).unwrap_or_default());
+        if is_list { Some(listed()) } else { parse_mask(&self.text(mask)?) }
     }
 
     pub(crate) fn bytes(&self, relative: &str) -> Option<Vec<u8>> {

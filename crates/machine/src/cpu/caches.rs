@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use model::machine::{Cache, LogicalCpu};
 
 use crate::cpu::dump::{Dump, Leaves, Registers, bits};
-use crate::list::parse_list;
 use crate::sysroot::{Cpuid, Sysroot, label};
 
 /// Every cache once per group of CPUs that share it, with the source.
@@ -43,7 +42,12 @@ fn from_sysfs(root: &Sysroot, topology: &[LogicalCpu]) -> Vec<Cache> {
         for index in root.names(&folder).iter().filter(|name| name.starts_with("index")) {
             let file = |name: &str| format!("{folder}/{index}/{name}");
             let (Some(level), Some(kind)) = (root.number(&file("level")), root.text(&file("type"))) else { continue };
-            let shared = root.text(&file("shared_cpu_list")).map_or_else(|| vec![cpu], |list| parse_list(&list));
+            // Without the CPUs that share a cache their number is unknown: CPUID may show it.
+            let Some(mut shared) = root.cpus(&file("shared_cpu_list"), &file("shared_cpu_map")) else {
+                return Vec::new();
+            };
+            // Offline CPUs stay in the list.
+            shared.retain(|cpu| topology.iter().any(|place| place.cpu == *cpu));
             let cache = Cache {
                 level,
                 kind: kind.to_lowercase(),

@@ -9,6 +9,9 @@ use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::{HIGHEST_CPU, parse_list};
 use crate::sysroot::{Cpuid, Sysroot, label};
+use crate::system::affinity;
+
+pub(crate) const CPUS: &str = "sys/devices/system/cpu";
 
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
@@ -48,24 +51,35 @@ impl Topology {
 fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
     let online = online_cpus(root);
     let place = |cpu: u32| {
-        let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}");
+        let file = |name: &str| topology_file(cpu, name);
         // Some virtual machines have package -1.
         let package = root.number::<i64>(&file("physical_package_id"))?.max(0).unsigned_abs();
-        let siblings = root.text(&file("thread_siblings_list")).map(|list| parse_list(&list)).unwrap_or_default();
-        let core = siblings.first().copied().unwrap_or(cpu);
-        Some(CpuPlace { cpu, package, core: u64::from(core) })
+        let siblings = root.cpus(&file("thread_siblings_list"), &file("thread_siblings"));
+        let first = siblings.and_then(|siblings| siblings.first().copied()).map(u64::from);
+        // The number of a core in its package: apart from the numbers of CPUs.
+        let of_package = || root.number::<u32>(&file("core_id")).map(|core| u64::from(core) | 1 << 32);
+        Some(CpuPlace { cpu, package, core: first.or_else(of_package)? })
     };
     let places: Vec<CpuPlace> = online.iter().filter_map(|cpu| place(*cpu)).collect();
     if places.len() == online.len() { places } else { Vec::new() }
 }
 
-fn online_cpus(root: &Sysroot) -> Vec<u32> {
-    const CPUS: &str = "sys/devices/system/cpu";
-    if let Some(list) = root.text(&format!("{CPUS}/online")) {
-        return parse_list(&list);
-    }
-    let numbers = root.names(CPUS).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
-    numbers.filter(|cpu| root.text(&format!("{CPUS}/cpu{cpu}/topology/physical_package_id")).is_some()).collect()
+fn topology_file(cpu: u32, name: &str) -> String {
+    format!("{CPUS}/cpu{cpu}/topology/{name}")
+}
+
+/// The CPUs that are online. A container may have a list that a file system in user space made up (lxcfs); the affinity mask
+/// is the kernel's.
+pub(crate) fn online_cpus(root: &Sysroot) -> Vec<u32> {
+    // An offline CPU has no package.
+    let is_online = |cpu: &u32| root.text(&topology_file(*cpu, "physical_package_id")).is_some();
+    let Some(list) = root.text(&format!("{CPUS}/online")).map(|list| parse_list(&list)) else {
+        let numbers = root.names(CPUS).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
+        return numbers.filter(is_online).collect();
+    };
+    let allowed = affinity(root);
+    let is_made_up = allowed.iter().filter(|cpu| !list.contains(cpu)).any(is_online);
+    if is_made_up { allowed.into_iter().filter(is_online).collect() } else { list }
 }
 
 fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
@@ -133,7 +147,9 @@ impl Apic {
         const MANY_THREADS: u32 = 28;
         let one = leaves.get(1, 0)?;
         let threads = if bit(one.edx, MANY_THREADS) { bits(one.ebx, 23, 16).max(1) } else { 1 };
-        let cores = leaves.get(4, 0).map_or(threads, |cache| bits(cache.eax, 31, 26) + 1).clamp(1, threads);
+        // AMD has the leaf and leaves it empty: its processors of that time have no SMT.
+        let cache = leaves.get(4, 0).filter(|cache| bits(cache.eax, 4, 0) != 0);
+        let cores = cache.map_or(threads, |cache| bits(cache.eax, 31, 26) + 1).clamp(1, threads);
         let width = |count: u32| count.next_power_of_two().trailing_zeros();
         let package_bits = width(threads);
         Some(Self { id: bits(one.ebx, 31, 24), smt_bits: package_bits - width(cores).min(package_bits), package_bits })

@@ -7,10 +7,12 @@ pub(crate) mod placement;
 pub(crate) mod platforms;
 pub(crate) mod smbios;
 
+use std::collections::BTreeSet;
+
 use model::machine::{Cpu, HugePages, HugePool, Memory, NodeRating, NumaNode};
 
 use crate::ledger::Ledger;
-use crate::list::{bracketed, parse_list};
+use crate::list::bracketed;
 use crate::sysroot::{Sysroot, label};
 use crate::system::cgroup::Limits;
 
@@ -56,23 +58,35 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
     const NODES: &str = "sys/devices/system/node";
     let node = |name: &String| {
         let number = name.strip_prefix("node")?.parse().ok()?;
-        let file = |file: &str| root.text(&format!("{NODES}/{name}/{file}"));
+        let path = |file: &str| format!("{NODES}/{name}/{file}");
+        let file = |file: &str| root.text(&path(file));
         let (info, distances) = (file("meminfo"), file("distance").unwrap_or_default());
         Some(NumaNode {
             node: number,
-            cpus: file("cpulist").map(|list| parse_list(&list)).unwrap_or_default(),
+            cpus: root.cpus(&path("cpulist"), &path("cpumap"))?,
             total_bytes: info.and_then(|info| kilobytes(&info, &format!("Node {number} MemTotal"))),
             distances: distances.split_whitespace().filter_map(|distance| distance.parse().ok()).collect(),
             rated: rated(root, &format!("{NODES}/{name}")).filter(|_| bare_metal),
         })
     };
     let nodes: Vec<NumaNode> = root.names(NODES).iter().filter_map(node).collect();
+    let consequence = "memory counts as one node";
     if nodes.is_empty() {
-        ledger.missing("numa", "no /sys/devices/system/node", "memory counts as one node");
-    } else {
-        ledger.source("numa", label(NODES));
+        ledger.missing("numa", "no /sys/devices/system/node, or its nodes have no list of CPUs", consequence);
+        return nodes;
     }
+    if overlap(&nodes) {
+        ledger.missing("numa", "firmware gives the same CPUs to several nodes, which cannot be", consequence);
+        return Vec::new();
+    }
+    ledger.source("numa", label(NODES));
     nodes
+}
+
+/// Whether a CPU is in several nodes.
+fn overlap(nodes: &[NumaNode]) -> bool {
+    let mut seen = BTreeSet::new();
+    nodes.iter().flat_map(|node| &node.cpus).any(|cpu| !seen.insert(*cpu))
 }
 
 /// Firmware's rating for the nearest CPUs (`mm/numaperf.rst`: MiB/s and nanoseconds; 0 is unknown).

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::list::parse_list;
 use crate::sysroot::Sysroot;
 
 /// Smaller mappings are stacks, heaps, tables of the loader.
@@ -13,7 +12,8 @@ pub fn nodes_of(root: &Sysroot) -> Vec<(u32, Vec<u32>)> {
     const NODES: &str = "sys/devices/system/node";
     let node = |name: String| {
         let number = name.strip_prefix("node")?.parse().ok()?;
-        Some((number, parse_list(&root.text(&format!("{NODES}/{name}/cpulist")).unwrap_or_default())))
+        let file = |file: &str| format!("{NODES}/{name}/{file}");
+        Some((number, root.cpus(&file("cpulist"), &file("cpumap"))?))
     };
     root.names(NODES).into_iter().filter_map(node).collect()
 }

@@ -9,7 +9,7 @@ pub(crate) mod settings;
 use model::surroundings::Surroundings;
 use sys::usage::ProcessUsage;
 
-use crate::list::parse_list;
+use crate::cpu::topology::online_cpus;
 use crate::surroundings::activity::TICKS_PER_SECOND;
 use crate::surroundings::disk_state::DiskState;
 use crate::sysroot::Sysroot;
@@ -101,7 +101,7 @@ fn some_seconds(pressure: &str) -> Option<f64> {
 
 /// Thermal and power throttling events (`therm_throt.c`); unknown under most hypervisors.
 fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
-    let online = root.text(&format!("{CPUS}/online")).map(|text| parse_list(&text)).unwrap_or_default();
+    let online = online_cpus(root);
     let count = |cpu: u32, name: &str| root.number::<u64>(&format!("{CPUS}/cpu{cpu}/thermal_throttle/{name}"));
     let mut packages: Vec<u32> = Vec::new();
     let mut seen: Vec<u32> = Vec::new();
@@ -112,8 +112,9 @@ fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
     for cpu in &online {
         if !seen.contains(cpu) {
             packages.push(*cpu);
-            let of_package = root.text(&format!("{CPUS}/cpu{cpu}/topology/package_cpus_list"));
-            seen.extend(of_package.map_or_else(|| online.clone(), |text| parse_list(&text)));
+            let file = |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
+            let of_package = root.cpus(&file("package_cpus_list"), &file("package_cpus"));
+            seen.extend(of_package.unwrap_or_else(|| online.clone()));
         }
     }
     let sum = |of_core: &str, of_package: &str| {

@@ -2,6 +2,7 @@
 
 use model::surroundings::{IDLE_NICE, Settings};
 
+use crate::cpu::topology::online_cpus;
 use crate::list::parse_list;
 use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
@@ -16,7 +17,7 @@ pub fn settings(root: &Sysroot) -> Settings {
     let list = |name: &str| {
         root.text(&format!("sys/devices/system/cpu/{name}")).map(|text| parse_list(&text)).unwrap_or_default()
     };
-    let online_cpus = list("online");
+    let online_cpus = online_cpus(root);
     let mut allowed_cpus = affinity(root);
     // Offline CPUs stay in the mask.
     allowed_cpus.retain(|cpu| online_cpus.is_empty() || online_cpus.contains(cpu));
