@@ -46,6 +46,10 @@ pub fn discover(root: &Sysroot) -> Machine {
         ..Machine::default()
     };
     machine.shared_links = uplinks::shared(root, &machine.disks);
+    // Offline CPUs stay in the nodes' lists.
+    let cpu = &machine.cpu;
+    let is_online = |number: &u32| cpu.topology.is_empty() || cpu.place(*number).is_some();
+    machine.numa.iter_mut().for_each(|node| node.cpus.retain(is_online));
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);

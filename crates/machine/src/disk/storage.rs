@@ -25,6 +25,9 @@ pub(crate) fn disks(root: &Sysroot, under_hypervisor: bool) -> Vec<Disk> {
 fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     let file = |file: &str| format!("{BLOCK}/{name}/{file}");
     let sectors: u64 = root.number(&file("size")).filter(|sectors| *sectors > 0)?;
+    if is_no_disk(root, name) {
+        return None;
+    }
     let device = root.text(&file("dev"));
     let trimmed = |name: &str| root.text(&file(name)).map(|text| text.trim().to_owned());
     let (vendor, model) = (trimmed("device/vendor"), trimmed("device/model"));
@@ -58,6 +61,15 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
         data_sheet: None,
     };
     Some(Disk { data_sheet: Drive::sheet(&found), ..found })
+}
+
+/// Whether a block device holds no data of its own: a path to an `NVMe` disk, an optical drive, memory.
+fn is_no_disk(root: &Sysroot, name: &str) -> bool {
+    /// `TYPE_ROM` and `TYPE_WORM` (`include/scsi/scsi_proto.h`).
+    const OPTICAL: [u32; 2] = [5, 4];
+    let number = |file: &str| root.number::<u32>(&format!("{BLOCK}/{name}/{file}"));
+    let is_memory = ["zram", "ram"].iter().any(|word| number_after(name, word).is_some());
+    is_memory || number("hidden") == Some(1) || number("device/type").is_some_and(|kind| OPTICAL.contains(&kind))
 }
 
 fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {

@@ -60,7 +60,7 @@ struct ChannelsInUse {
 impl ChannelsInUse {
     /// `None` if a node in use has no CPUs: the modules of such a node are unknown.
     fn by_nodes(machine: &Machine, nodes: &BTreeSet<u32>) -> Option<Self> {
-        let of = machine.cpu.packages.unwrap_or(1).max(1);
+        let of = machine.packages();
         let with_cpus: Vec<&NumaNode> = machine.numa.iter().filter(|node| !node.cpus.is_empty()).collect();
         let used: Vec<&NumaNode> = with_cpus.iter().copied().filter(|node| nodes.contains(&node.node)).collect();
         if used.len() < nodes.len() {

@@ -37,7 +37,7 @@ pub(crate) fn count(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, slots: &[
     let maker = root.text(MAKER);
     let most = limits.map(|limits| limits.channels);
     let read = locators::read(slots, Board { maker: maker.as_deref(), packages: cpu.packages, channels: most });
-    let modules = slots.iter().filter(|slot| slot.bytes.is_some()).count();
+    let modules = slots.iter().filter(|slot| slot.is_fitted()).count();
     let modules = u32::try_from(modules).ok().filter(|modules| *modules > 0);
     let named = read.as_ref().ok().map(|reading| Witness {
         channels: reading.count(),

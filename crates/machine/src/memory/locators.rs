@@ -95,7 +95,7 @@ impl Reading {
 
 /// Reads the names of all slots; populated ones have a size. The error is the reason why channels are unknown.
 pub(crate) fn read(slots: &[Dimm], board: Board<'_>) -> Result<Reading, String> {
-    let populated: Vec<&Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).collect();
+    let populated: Vec<&Dimm> = slots.iter().filter(|slot| slot.is_fitted()).collect();
     let Some(first) = populated.first() else { return Err("no module is named".to_owned()) };
     let name = |place: &Option<String>| place.clone().unwrap_or_default();
     let shown = || format!("'{}' in bank '{}'", name(&first.locator), name(&first.bank));

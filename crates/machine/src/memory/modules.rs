@@ -19,7 +19,7 @@ pub(crate) const CHANNEL_BITS: u32 = 64;
 
 pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory: &mut Memory, ledger: &mut Ledger) {
     let (slots, file) = slots(root);
-    memory.dimms = slots.iter().filter(|slot| slot.bytes.is_some()).cloned().collect();
+    memory.dimms = slots.iter().filter(|slot| slot.is_fitted()).cloned().collect();
     if !slots.is_empty() {
         memory.slots = u32::try_from(slots.len()).ok();
         ledger.source("memory.slots", label(file));
@@ -67,7 +67,7 @@ fn either<T, E>(result: Result<T, E>) -> (Option<T>, Option<E>) {
 
 /// The slots from udev, else from firmware's table, with the file; that table first if only it has a speed.
 fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
-    let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.bytes.is_some());
+    let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.is_fitted());
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
     let table = root.bytes(smbios::FILE).map(|table| smbios::slots(&table)).filter(fitted);
     match (udev, table) {
@@ -80,7 +80,7 @@ fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
 
 /// The common speed of all modules; an error if they differ, because the controller's choice is unknown.
 fn agreed(slots: &[Dimm]) -> Result<f64, String> {
-    let dimms: Vec<&Dimm> = slots.iter().filter(|slot| slot.bytes.is_some()).collect();
+    let dimms: Vec<&Dimm> = slots.iter().filter(|slot| slot.is_fitted()).collect();
     let Some(first) = dimms.first() else {
         return Err("neither udev nor the firmware table shows a module to this user".to_owned());
     };
@@ -171,6 +171,10 @@ fn udev_slot(fields: &BTreeMap<&str, &str>) -> Option<Dimm> {
         locator: place("LOCATOR"),
         bank: place("BANK_LOCATOR"),
         bytes: text("SIZE").and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0),
+        // An empty slot has `PRESENT=0` and no speed.
+        size_unknown: text("SIZE").is_none()
+            && text("PRESENT").is_none_or(|present| present != "0")
+            && speed("CONFIGURED_SPEED_MTS").is_some(),
         // `<OUT OF SPEC>` before version 255, also for DDR5.
         kind: text("TYPE").filter(|kind| !kind.starts_with('<') && *kind != "Unknown").map(str::to_owned),
         mts: speed("CONFIGURED_SPEED_MTS"),
@@ -204,7 +208,7 @@ mod tests {
                     E:MEMORY_DEVICE_2_SIZE=17179869184\nE:MEMORY_DEVICE_2_CONFIGURED_SPEED_MTS=65535\n\
                     E:MEMORY_DEVICE_2_LOCATOR=Not Specified\nE:MEMORY_DEVICE_99999999_SIZE=1\nE:MEMORY_DEVICE_x=1";
         let slots = udev_slots(text);
-        let sizes: Vec<bool> = slots.iter().map(|slot| slot.bytes.is_some()).collect();
+        let sizes: Vec<bool> = slots.iter().map(|slot| slot.is_fitted()).collect();
         assert_eq!(sizes, [true, false, true]);
         assert_eq!((slots[0].mts, slots[0].rated_mts, slots[0].kind.as_deref()), (Some(2400.0), Some(2667.0), None));
         assert_eq!((slots[2].mts, slots[2].locator.as_deref()), (None, None));

@@ -86,6 +86,7 @@ impl<'t> Structure<'t> {
             locator: self.string(0x10),
             bank: self.string(0x11),
             bytes: self.bytes(),
+            size_unknown: self.word(0x0c) == Some(UNKNOWN),
             kind: technology(kind).map(str::to_owned),
             mts: self.speed(0x20, 0x58),
             rated_mts: self.speed(0x15, 0x54),
@@ -159,6 +160,7 @@ mod tests {
         table.extend([END_OF_TABLE, 4, 0, 0, 0, 0]);
         table.extend(device());
         let expected = Dimm {
+            size_unknown: false,
             locator: Some("DIMM 0".into()),
             bank: Some("P0 CHANNEL A".into()),
             bytes: Some(16 << 30),

@@ -8,6 +8,11 @@ use crate::system::pcie::narrowest_above;
 
 const INTERFACES: &str = "sys/class/net";
 
+/// The fastest link that the kernel knows, 10^6 bit/s (`SPEED_1600000` in `include/uapi/linux/ethtool.h`).
+const FASTEST: f64 = 1_600_000.0;
+/// `SPEED_UNKNOWN` (-1) in 16 bits.
+const UNKNOWN_SPEEDS: [f64; 1] = [65_535.0];
+
 /// Drivers that invent a speed: `vmxnet3` 10 Gbit/s, `ibmveth` 1 Gbit/s, `virtio_net` what the host configured.
 const VIRTUAL_DRIVERS: &[&str] =
     &["virtio_net", "vif", "xen-netfront", "vmxnet3", "hv_netvsc", "ibmveth", "ena", "gve", "mana"];
@@ -30,8 +35,9 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
     let queues = root.names(&file("queues"));
     let count = |prefix: &str| u32::try_from(queues.iter().filter(|queue| queue.starts_with(prefix)).count()).ok();
     let known = |count: Option<u32>| count.filter(|count| *count > 0);
-    // In 10^6 bit/s; -1 is unknown.
-    let speed = root.number::<f64>(&file("speed")).filter(|speed| speed.is_finite() && *speed > 0.0);
+    // In 10^6 bit/s; -1 is unknown, which some drivers report without its sign.
+    let speed = root.number::<f64>(&file("speed")).filter(|speed| (1.0..=FASTEST).contains(speed));
+    let speed = speed.filter(|speed| !UNKNOWN_SPEEDS.contains(speed));
     let (layer, lower) = layers(root, name);
     let uevent = root.text(&file("device/uevent")).unwrap_or_default();
     let pci_address = uevent.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned);

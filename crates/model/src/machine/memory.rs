@@ -56,6 +56,9 @@ pub struct Dimm {
     pub bank: Option<String>,
     /// Size, B.
     pub bytes: Option<u64>,
+    /// Whether a module is fitted whose size firmware does not state.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub size_unknown: bool,
     /// Technology (`DDR5` …).
     pub kind: Option<String>,
     /// Configured speed, MT/s.
@@ -66,6 +69,13 @@ pub struct Dimm {
     pub data_bits: Option<u32>,
     /// The channel that its slot's name was read as: modules with the same one share it.
     pub channel: Option<String>,
+}
+
+impl Dimm {
+    /// Whether a module is in the slot.
+    pub const fn is_fitted(&self) -> bool {
+        self.bytes.is_some() || self.size_unknown
+    }
 }
 
 /// Huge pages.

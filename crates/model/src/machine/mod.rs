@@ -103,11 +103,30 @@ impl Machine {
         found
     }
 
+    /// The packages by which memory controllers and caches count. A hypervisor makes packages up, often one for each CPU:
+    /// under one they are no more than the memory nodes that have CPUs.
+    pub fn packages(&self) -> u32 {
+        let packages = self.cpu.packages.unwrap_or(1).max(1);
+        if self.virtualization.is_none() && self.cpu.hypervisor_bit != Some(true) {
+            return packages;
+        }
+        let nodes = self.numa.iter().filter(|node| !node.cpus.is_empty()).count();
+        packages.min(u32::try_from(nodes).unwrap_or(1).max(1))
+    }
+
     /// The distinct last-level caches that serve these CPUs together, B; `None` where none is known.
     pub fn last_level_caches_behind(&self, cpus: &[u32]) -> Option<u64> {
         let level = self.caches.iter().filter(|cache| cache.kind != "instruction").map(|cache| cache.level).max()?;
         let serving = |cache: &&Cache| cache.level == level && cpus.iter().any(|cpu| cache.cpus.contains(cpu));
-        let bytes: u64 = self.caches.iter().filter(serving).filter_map(|cache| cache.bytes).sum();
+        let package = |cache: &Cache| self.cpu.place(*cache.cpus.first()?).map(|place| place.package);
+        let mut packages = std::collections::BTreeSet::new();
+        let most = usize::try_from(self.packages()).unwrap_or(1);
+        let of_a_real_package = |cache: &&Cache| {
+            let package = package(cache);
+            packages.contains(&package) || packages.len() < most && packages.insert(package)
+        };
+        let caches = self.caches.iter().filter(serving).filter(of_a_real_package);
+        let bytes: u64 = caches.filter_map(|cache| cache.bytes).sum();
         (bytes > 0).then_some(bytes)
     }
 }
@@ -115,6 +134,21 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_that_a_hypervisor_made_up_multiply_nothing() {
+        let place = |cpu| LogicalCpu { cpu, package: cpu, core: cpu, siblings: vec![cpu], ..LogicalCpu::default() };
+        let cache = |cpu| Cache { level: 3, bytes: Some(100), cpus: vec![cpu], ..Cache::default() };
+        let mut machine = Machine { caches: (0..4).map(cache).collect(), ..Machine::default() };
+        (machine.cpu.packages, machine.cpu.topology) = (Some(4), (0..4).map(place).collect());
+        assert_eq!((machine.packages(), machine.last_level_caches_behind(&[0, 1, 2, 3])), (4, Some(400)));
+        machine.cpu.hypervisor_bit = Some(true);
+        machine.numa = vec![NumaNode { cpus: vec![0, 1, 2, 3], ..NumaNode::default() }];
+        assert_eq!((machine.packages(), machine.last_level_caches_behind(&[0, 1, 2, 3])), (1, Some(100)));
+        assert_eq!(machine.last_level_caches_behind(&[3]), Some(100));
+        machine.numa = vec![NumaNode { cpus: vec![0, 1], ..NumaNode::default() }; 2];
+        assert_eq!(machine.last_level_caches_behind(&[0, 1, 2, 3]), Some(200));
+    }
 
     #[test]
     fn an_empty_object_is_a_machine_of_unknowns() {
