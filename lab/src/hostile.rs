@@ -233,13 +233,11 @@ impl Server {
             .recv_timeout(LISTEN_TIME)
             .ok()
             .and_then(|line| line.split("listening on ").nth(1)?.split(',').next()?.parse().ok());
-        match address {
-            Some(address) => Ok(Self { process, address, lines }),
-            None => {
-                let _ = process.kill().and_then(|()| process.wait());
-                Err("the server does not listen".to_owned())
-            }
-        }
+        let Some(address) = address else {
+            let _ = process.kill().and_then(|()| process.wait());
+            return Err("the server does not listen".to_owned());
+        };
+        Ok(Self { process, address, lines })
     }
 
     fn peak_memory_kib(&self) -> u64 {

@@ -56,7 +56,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// The address of the loopback interface: 127.0.0.1, or ::1 on a host without IPv4.
+/// The address of the loopback interface: 127.0.0.1, or `::1` on a host without IPv4.
 pub(crate) fn loopback() -> IpAddr {
     let has = |address: &IpAddr| UdpSocket::bind((*address, 0)).is_ok();
     let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];

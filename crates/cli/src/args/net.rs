@@ -51,7 +51,7 @@ pub(crate) enum NetCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Address for TCP and UDP [default: 127.0.0.1:5211, or [::1]:5211 without IPv4].
+    /// Address for TCP and UDP [default: 127.0.0.1:5211; without IPv4 that of IPv6].
     ///
     /// Any address but loopback needs --key-file.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = |text: &str| listen_address(Some(text)))]

@@ -146,21 +146,18 @@ mod tests {
         }
         // A child of its session, one of another session, and a grandchild of that one; each prints its number.
         let script = "sleep 100 >/dev/null & echo $!; setsid sh -c 'sleep 100 & echo $! $$; wait' & sleep 0.3";
-        let second = start(&mut shell("exec sleep 100")).unwrap();
-        let first = start(&mut shell(script)).unwrap();
+        let mut second = start(&mut shell("exec sleep 100")).unwrap();
+        let mut first = start(&mut shell(script)).unwrap();
         let (of_second, of_first) = (second.id(), first.id());
-        let printed = std::thread::spawn(move || first.stdout.map(io::read_to_string));
-        assert_eq!(
-            waitpid(Pid::from_raw(of_first.cast_signed()), WaitOptions::empty()).unwrap().unwrap().1.exit_status(),
-            Some(0)
-        );
+        let stdout = first.stdout.take().unwrap();
+        let printed = std::thread::spawn(move || io::read_to_string(stdout));
+        assert!(first.wait().unwrap().success());
         end_rest(of_first);
         assert!(exists(of_second), "the other program runs");
-        let mut second = second;
         second.kill().unwrap();
         second.wait().unwrap();
         end_rest(of_second);
-        let printed = printed.join().unwrap().unwrap().unwrap();
+        let printed = printed.join().unwrap().unwrap();
         let numbers: Vec<u32> = printed.split_whitespace().map(|word| word.parse().unwrap()).collect();
         assert_eq!(numbers.len(), 3, "{printed}");
         assert!(numbers.iter().all(|number| !exists(*number)), "{numbers:?}");

@@ -3,3 +3,4 @@
 mod cut_off;
 mod resume;
 mod storage;
+mod threads;

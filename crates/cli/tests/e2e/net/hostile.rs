@@ -14,7 +14,7 @@ use crate::common::{Scratch, assay, check, printed, ran, refusal, rows, skip};
 use crate::system::process::unshared;
 
 /// The preface of a session, without authentication.
-const PREFACE: &[u8; 48] = b"assaynet\x01\x01\0\0\0\0\0\000000000000000000000000000000000";
+const PREFACE: &[u8; 48] = b"assaynet\x01\x01\0\0\0\0\0\x0000000000000000000000000000000000";
 const HELLO: &str =
     r#"{"kind":"hello","versions":[0,4000000000],"program":"x","nonce":"00000000000000000000000000000000"}"#;
 /// Pause of each kind between two connections.
