@@ -8,6 +8,7 @@
 
 mod expectations;
 mod held;
+mod hostile;
 mod peers;
 mod record;
 mod simulate;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("cluster", rest)) => slurm::run(&shell, rest),
         Some(("expectations", rest)) => expectations::run(&shell, rest),
+        Some(("hostile", rest)) => hostile::run(&shell, rest),
         Some(("peers", rest)) => peers::run(&shell, rest),
         Some(("simulate", rest)) => simulate::run(&shell, rest),
         Some(("trust", rest)) => trust::run(&shell, rest),
@@ -37,10 +39,11 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
+    (hostile::USAGE, "send hostile connections to a server, and write a section of docs/evidence/security.md"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
 ];

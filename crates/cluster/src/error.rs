@@ -67,6 +67,8 @@ pub enum Error {
     NodeNotInPlan(String, String),
     #[error("the plan was made by assay {0}, but this is assay {1}. Run the program in the plan's folder on all nodes")]
     ProgramVersion(String, String),
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
     #[error("cannot start the plan's program '{0}': {1}")]
     StartProgram(String, io::Error),
     #[error("the child is lost: {0}")]

@@ -184,7 +184,8 @@ impl NodeWorker<'_> {
             let _ = claim::touch(&self.mark.path);
         };
         let worked = std::thread::scope(|scope| {
-            scope.spawn(|| leases.keep(&renew_mark));
+            let keep = || leases.keep(&renew_mark);
+            std::thread::Builder::new().spawn_scoped(scope, keep).map_err(Error::Thread)?;
             let context = NodeContext {
                 folder: self.folder,
                 plan: self.plan,

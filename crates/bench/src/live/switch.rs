@@ -73,7 +73,11 @@ fn carry_out(command: &str, patience_seconds: f64, heed_signals: bool) -> Result
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("could not be started: {error}"))?;
-    let complaints = complaints(&mut child);
+    let complaints = complaints(&mut child).map_err(|error| {
+        end_group(child.id());
+        let _ = child.wait();
+        format!("cannot be watched: {error}")
+    })?;
     let status = wait(&mut child, patience_seconds, heed_signals)?;
     if status.success() {
         return Ok(());

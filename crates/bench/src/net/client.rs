@@ -12,7 +12,7 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process;
 
 use super::frames::{self, NoFrame, watch_over};
-use super::handshake::{Admitted, Cause, ClientMessage, Hello, ServerMessage, VERSIONS, Welcome, common, tame};
+use super::handshake::{Admitted, Cause, ClientMessage, Hello, Known, ServerMessage, VERSIONS, common, tame};
 use super::key::{Challenge, Key, Prover};
 use super::preface::{Preface, Purpose, Token};
 use super::target::Target;
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SILENCE_SECONDS: f64 = 6.0;
 const ALIVE_SECONDS: f64 = 1.0;
 const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// Pauses before further attempts, where a busy server closed the connection before authentication or its queue was full.
+const PAUSES_MS: [u64; 4] = [50, 150, 400, 1000];
 
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,17 +64,14 @@ impl ServerSession {
         version: &str,
         waiting: &mut dyn FnMut(u32),
     ) -> Result<Self, NoSession> {
-        let addresses = target.addresses().map_err(NoSession::Named)?;
-        let (stream, address) = connected(target, &addresses)?;
-        let welcome = prove(&stream, target, key, version)?;
-        let admitted = turn(&stream, target, waiting)?;
+        let Begun { stream, address, known, admitted } = begin(target, key, version, waiting)?;
         let odd = || NoSession::Failed(format!("{target} sent an invalid token"));
         let token = Token::parse(&admitted.token).ok_or_else(odd)?;
         let Admitted { path, machine, .. } = admitted;
         let peer = Peer {
             name: target.host.clone(),
             address: address.to_string(),
-            version: tame(&welcome.program),
+            version: tame(&known.program),
             interface: path.interface,
             mtu: path.mtu,
             offloads: path.offloads,
@@ -85,7 +84,7 @@ impl ServerSession {
             .name("session".to_owned())
             .spawn(move || ours.keep_alive(&name))
             .map_err(|error| NoSession::Failed(format!("cannot start a thread: {error}")))?;
-        Ok(Self { address, token, modes: welcome.capabilities, peer, shared, keeping: Some(keeping) })
+        Ok(Self { address, token, modes: known.capabilities, peer, shared, keeping: Some(keeping) })
     }
 
     pub(crate) fn interface(&self) -> Option<String> {
@@ -163,10 +162,48 @@ impl<'a> Heartbeats<'a> {
     }
 }
 
+struct Begun {
+    stream: TcpStream,
+    address: SocketAddr,
+    known: Known,
+    admitted: Admitted,
+}
+
+/// Why an attempt failed.
+enum Failure {
+    /// The server may answer the next attempt.
+    Passing(NoSession),
+    Final(NoSession),
+}
+
+impl From<NoSession> for Failure {
+    fn from(why: NoSession) -> Self {
+        Self::Final(why)
+    }
+}
+
+fn begin(target: &Target, key: Option<&Key>, version: &str, waiting: &mut dyn FnMut(u32)) -> Result<Begun, NoSession> {
+    let addresses = target.addresses().map_err(NoSession::Named)?;
+    let mut attempt = || {
+        let (stream, address) = connected(target, &addresses)?;
+        let known = prove(&stream, target, key, version)?;
+        let admitted = turn(&stream, target, waiting)?;
+        Ok(Begun { stream, address, known, admitted })
+    };
+    let mut pauses = PAUSES_MS.into_iter();
+    loop {
+        match (attempt(), pauses.next()) {
+            (Ok(begun), _) => return Ok(begun),
+            (Err(Failure::Passing(_)), Some(pause)) => thread::sleep(Duration::from_millis(pause)),
+            (Err(Failure::Passing(why) | Failure::Final(why)), _) => return Err(why),
+        }
+    }
+}
+
 /// Connects to the first address that answers.
-fn connected(target: &Target, addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), NoSession> {
+fn connected(target: &Target, addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), Failure> {
     use std::io::Write;
-    let mut failed = Vec::new();
+    let (mut failed, mut passing) = (Vec::new(), false);
     for address in addresses {
         stopped()?;
         let connect = || {
@@ -177,20 +214,24 @@ fn connected(target: &Target, addresses: &[SocketAddr]) -> Result<(TcpStream, So
         };
         match connect() {
             Ok(stream) => return Ok((stream, *address)),
-            Err(error) => failed.push(format!("{address}: {error}")),
+            Err(error) => {
+                passing |= matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
+                failed.push(format!("{address}: {error}"));
+            }
         }
     }
-    Err(NoSession::Named(format!(
+    let why = NoSession::Named(format!(
         "no server answers at {target} ({}); start 'assay net serve' there, and check for a firewall in between",
         failed.join("; ")
-    )))
+    ));
+    Err(if passing { Failure::Passing(why) } else { Failure::Final(why) })
 }
 
 fn stopped() -> Result<(), NoSession> {
     process::stop_signal().map_or(Ok(()), |signal| Err(NoSession::Interrupted(signal)))
 }
 
-fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) -> Result<Welcome, NoSession> {
+fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) -> Result<Known, Failure> {
     let client = Token::new();
     let hello = Hello {
         versions: VERSIONS,
@@ -201,7 +242,7 @@ fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) 
     // Even if that fails, a refusal may be readable.
     let _ = frames::write(stream, &ClientMessage::Hello(hello));
     let ServerMessage::Welcome(welcome) = hear(stream, target)? else {
-        return Err(no_server(target, "it sent no greeting"));
+        return Err(no_server(target, "it sent no greeting").into());
     };
     // Both apply the same rule, so this server violates the protocol.
     let agreed = common(VERSIONS, [welcome.version; 2]).is_some();
@@ -210,37 +251,39 @@ fn prove(stream: &TcpStream, target: &Target, key: Option<&Key>, version: &str) 
     let challenge = Challenge { version: welcome.version, client, server };
     match (key, welcome.key_needed) {
         (None, true) => {
-            return Err(NoSession::Named(format!("the server at {target} requires a key; use --key-file")));
+            return Err(NoSession::Named(format!("the server at {target} requires a key; use --key-file")).into());
         }
         (Some(_), false) => {
             let why = "has no key, so it cannot be authenticated; omit --key-file";
-            return Err(NoSession::Named(format!("the server at {target} {why}")));
+            return Err(NoSession::Named(format!("the server at {target} {why}")).into());
         }
         _ => {}
     }
     let proof = key.map(|key| key.proof(Prover::Client, &challenge));
     let _ = frames::write(stream, &ClientMessage::Proof { proof });
-    let ServerMessage::Known { proof } = hear(stream, target)? else {
-        return Err(no_server(target, "it did not answer the key check"));
+    let ServerMessage::Known(known) = hear(stream, target)? else {
+        return Err(no_server(target, "it did not answer the key check").into());
     };
-    let proven = |key: &Key| proof.is_some_and(|proof| key.is_proven(Prover::Server, &challenge, &proof));
+    let proven = |key: &Key| known.proof.as_ref().is_some_and(|proof| key.is_proven(Prover::Server, &challenge, proof));
     if key.is_some_and(|key| !proven(key)) {
-        return Err(NoSession::Named(format!("the server at {target} has another key")));
+        return Err(NoSession::Named(format!("the server at {target} has another key")).into());
     }
-    Ok(welcome)
+    Ok(known)
 }
 
 /// The next message before admission.
-fn hear(stream: &TcpStream, target: &Target) -> Result<ServerMessage, NoSession> {
+fn hear(stream: &TcpStream, target: &Target) -> Result<ServerMessage, Failure> {
     match frames::read(stream, PATIENCE) {
         Ok(ServerMessage::Refused { cause, reason }) => Err(refused(target, cause, &reason)),
         Ok(word) => Ok(word),
-        Err(NoFrame::Ended) => Err(NoSession::Named(format!(
+        Err(NoFrame::Ended) => Err(Failure::Passing(NoSession::Named(format!(
             "the program at {target} closed the connection without an answer; check that it is 'assay net serve', \
              and that it does not have too many clients"
-        ))),
-        Err(NoFrame::Failed(error)) => Err(NoSession::Failed(format!("the connection to {target} failed: {error}"))),
-        Err(error) => Err(no_server(target, &error.to_string())),
+        )))),
+        Err(NoFrame::Failed(error)) => {
+            Err(NoSession::Failed(format!("the connection to {target} failed: {error}")).into())
+        }
+        Err(error) => Err(no_server(target, &error.to_string()).into()),
     }
 }
 
@@ -248,15 +291,16 @@ fn no_server(target: &Target, why: &str) -> NoSession {
     NoSession::Named(format!("the program at {target} is not 'assay net serve': {}; check the port", tame(why)))
 }
 
-fn refused(target: &Target, cause: Cause, reason: &str) -> NoSession {
+fn refused(target: &Target, cause: Cause, reason: &str) -> Failure {
     let sentence = format!("the server at {target} rejected this client: {}", tame(reason));
     match cause {
-        Cause::Key | Cause::Version => NoSession::Named(sentence),
-        Cause::Full | Cause::Other => NoSession::Failed(sentence),
+        Cause::Key | Cause::Version => Failure::Final(NoSession::Named(sentence)),
+        Cause::Full => Failure::Passing(NoSession::Failed(sentence)),
+        Cause::Other => Failure::Final(NoSession::Failed(sentence)),
     }
 }
 
-fn turn(stream: &TcpStream, target: &Target, waiting: &mut dyn FnMut(u32)) -> Result<Admitted, NoSession> {
+fn turn(stream: &TcpStream, target: &Target, waiting: &mut dyn FnMut(u32)) -> Result<Admitted, Failure> {
     let mut line = Heartbeats::new(stream);
     loop {
         stopped()?;
@@ -265,8 +309,8 @@ fn turn(stream: &TcpStream, target: &Target, waiting: &mut dyn FnMut(u32)) -> Re
             Ok(Some(ServerMessage::Queued { ahead })) => waiting(ahead),
             Ok(Some(ServerMessage::Admitted(admitted))) => return Ok(*admitted),
             Ok(Some(ServerMessage::Refused { cause, reason })) => return Err(refused(target, cause, &reason)),
-            Ok(Some(_)) => return Err(no_server(target, "it sent an unexpected message")),
-            Err(why) => return Err(NoSession::Failed(gone(&target.to_string(), &why))),
+            Ok(Some(_)) => return Err(no_server(target, "it sent an unexpected message").into()),
+            Err(why) => return Err(NoSession::Failed(gone(&target.to_string(), &why)).into()),
         }
     }
 }

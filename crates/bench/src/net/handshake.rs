@@ -8,8 +8,9 @@ use model::machine::Machine;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
-/// Oldest and newest protocol version of this program, also for process runs ([`super::messages`]).
-pub(crate) const VERSIONS: [u32; 2] = [1, 1];
+/// Oldest and newest protocol version of this program, also for process runs ([`super::messages`]). In version 1 the server
+/// described itself before authentication.
+pub(crate) const VERSIONS: [u32; 2] = [2, 2];
 /// Maximum length of an unauthenticated client's message.
 pub(crate) const MOST_BYTES_BEFORE: usize = 4096;
 
@@ -39,10 +40,8 @@ pub(crate) struct Hello {
 pub(crate) enum ServerMessage {
     /// Answers a hello.
     Welcome(Welcome),
-    /// The server's own proof; `null` where no key is needed.
-    Known {
-        proof: Option<String>,
-    },
+    /// Answers a client that is authenticated.
+    Known(Known),
     /// The number of clients before this one, including those measuring.
     Queued {
         ahead: u32,
@@ -73,13 +72,19 @@ pub(crate) enum Cause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     pub(crate) version: u32,
+    /// 32 hexadecimal digits, used once.
+    pub(crate) nonce: String,
+    pub(crate) key_needed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Known {
+    /// The server's own proof; `null` where no key is needed.
+    pub(crate) proof: Option<String>,
     pub(crate) program: String,
     /// Supported modes (`NetMode`).
     #[serde(default)]
     pub(crate) capabilities: Vec<String>,
-    /// 32 hexadecimal digits, used once.
-    pub(crate) nonce: String,
-    pub(crate) key_needed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -41,18 +42,22 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads a key from a file, or from `input` if the path is `-`, without surrounding white space.
+    /// Reads a key from a file that only this user can use, or from `input` if the path is `-`, without surrounding white space.
     pub fn read(path: &Path, input: &mut dyn Read) -> Result<Self, String> {
         let from_input = path == Path::new("-");
         let name = if from_input { "standard input".to_owned() } else { format!("'{}'", path.display()) };
+        let cannot = |error: std::io::Error| format!("cannot read the key from {name}: {error}");
         let mut bytes = Vec::new();
         let most = MOST_KEY_BYTES as u64 + 1;
         let read = if from_input {
             input.take(most).read_to_end(&mut bytes)
         } else {
-            File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+            let file = File::open(path).map_err(cannot)?;
+            let found = file.metadata().map_err(cannot)?;
+            check_private(path, found.mode(), found.uid(), rustix::process::geteuid().as_raw())?;
+            file.take(most).read_to_end(&mut bytes)
         };
-        read.map_err(|error| format!("cannot read the key from {name}: {error}"))?;
+        read.map_err(cannot)?;
         Self::new(&bytes).map_err(|why| format!("the key from {name} {why}"))
     }
 
@@ -96,9 +101,28 @@ impl Key {
     }
 }
 
+/// Whether only `user` (and root) can read and change a file with this mode and owner.
+fn check_private(path: &Path, mode: u32, owner: u32, user: u32) -> Result<(), String> {
+    let path = path.display();
+    if owner != user && owner != 0 {
+        return Err(format!(
+            "the key file '{path}' belongs to another user ({owner}), who can change it; copy it to a file of your own \
+             and run chmod 600 FILE"
+        ));
+    }
+    if mode & 0o077 != 0 {
+        let mode = mode & 0o7777;
+        return Err(format!("other users can use the key file '{path}' (mode {mode:04o}); run chmod 600 {path}"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::tests::scratch;
 
     const KEY: &[u8] = b"0123456789abcdef";
 
@@ -148,5 +172,24 @@ mod tests {
         assert!(Key::new(&[b'x'; MOST_KEY_BYTES + 1]).unwrap_err().contains("longer"));
         assert!(Key::read(Path::new("/no/such/key"), &mut std::io::empty()).unwrap_err().contains("'/no/such/key'"));
         assert_eq!(format!("{:?}", Key::new(KEY).unwrap()), "Key(…)");
+    }
+
+    #[test]
+    fn a_key_file_that_other_users_can_use_is_refused() {
+        let scratch = scratch();
+        let path = scratch.path().join("net.key");
+        std::fs::write(&path, KEY).unwrap();
+        let read = |mode| {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Key::read(&path, &mut std::io::empty()).map(drop)
+        };
+        assert_eq!((read(0o600), read(0o400)), (Ok(()), Ok(())));
+        for mode in [0o640, 0o604, 0o620, 0o602, 0o601, 0o644] {
+            let error = read(mode).unwrap_err();
+            assert!(error.ends_with(&format!("run chmod 600 {}", path.display())), "{error}");
+        }
+        let of = |owner, user| check_private(&path, 0o600, owner, user);
+        assert_eq!((of(1000, 1000), of(0, 1000)), (Ok(()), Ok(())), "its own and root's");
+        assert!(of(1001, 1000).unwrap_err().contains("chmod 600"));
     }
 }

@@ -1,11 +1,11 @@
-//! Listens on one address for TCP and UDP, reads each connection's preface and dispatches it. An unidentified connection costs
-//! a thread, and their number is bounded. Where connections themselves are measured, threads of the benchmark accept
+//! Listens on one address for TCP and UDP, reads each connection's preface and dispatches it. An unauthenticated connection
+//! costs a thread, and their number is bounded ([`Strangers`]). Where connections themselves are measured, threads of the benchmark accept
 //! connections, too ([`Listener::help`]), and hand back what is not theirs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
@@ -15,10 +15,10 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use sys::clock::monotonic_raw_seconds;
 
 use super::preface::{PREFACE_BYTES, Preface, Purpose, Token};
+use super::strangers::{MOST_UNIDENTIFIED, Stranger, Strangers};
 use crate::locks::lock;
 
 const PREFACE_SECONDS: f64 = 2.0;
-const MOST_UNIDENTIFIED: usize = 256;
 const BACKLOG: i32 = 1024;
 /// Poll interval of helpers; a connection without a preface by then is handed back.
 const LOOK: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ pub(crate) struct Listener {
     pub(crate) datagrams: UdpSocket,
     pub(crate) address: SocketAddr,
     open: AtomicBool,
-    strangers: AtomicUsize,
+    strangers: Strangers,
     helping: Mutex<Helping>,
     changed: Condvar,
 }
@@ -47,8 +47,8 @@ struct Helping {
     operations: Vec<(Token, usize)>,
 }
 
-/// Serves an identified connection, for as long as it lives.
-pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream) + Sync + 'a;
+/// Serves a connection after its preface, for as long as it lives. It counts as unauthenticated until the last is dropped.
+pub(crate) type Greet<'a> = dyn Fn(Preface, TcpStream, Stranger<'_>) + Sync + 'a;
 
 impl Listener {
     pub(crate) fn open(at: SocketAddr) -> io::Result<Self> {
@@ -70,7 +70,7 @@ impl Listener {
             datagrams,
             address,
             open: AtomicBool::new(true),
-            strangers: AtomicUsize::new(0),
+            strangers: Strangers::default(),
             helping: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -80,12 +80,10 @@ impl Listener {
     pub(crate) fn receive(&self, greet: &Greet<'_>) -> io::Result<()> {
         thread::scope(|scope| {
             let welcome = |stream: TcpStream, begun: PartialPreface| {
-                let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
+                let Some(stranger) = self.strangers.enter(&stream) else { return };
                 let welcome = move || {
-                    let preface = read_preface(&stream, begun);
-                    drop(stranger);
-                    if let Some(preface) = preface {
-                        greet(preface, stream);
+                    if let Some(preface) = read_preface(&stream, begun) {
+                        greet(preface, stream, stranger);
                     }
                 };
                 let _ = thread::Builder::new().name("greet".to_owned()).spawn_scoped(scope, welcome);
@@ -252,23 +250,6 @@ pub(crate) fn datagrams_at(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// One of a limited number, as long as it lives.
-pub(crate) struct Counted<'a>(&'a AtomicUsize);
-
-impl<'a> Counted<'a> {
-    pub(crate) fn below(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let before = count.fetch_add(1, Ordering::AcqRel);
-        let counted = Self(count);
-        (before < most).then_some(counted)
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 struct PartialPreface {
     bytes: [u8; PREFACE_BYTES],
     filled: usize,
@@ -361,7 +342,7 @@ mod tests {
         let token = Token::new();
         let arrivals = connections.expect(token);
         thread::scope(|scope| {
-            scope.spawn(|| listener.receive(&|preface, stream| connections.bring(preface, stream)).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream, _| connections.bring(preface, stream)).unwrap());
             let say = |bytes: &[u8]| {
                 let mut stream = TcpStream::connect(listener.address).unwrap();
                 stream.write_all(bytes).unwrap();
@@ -400,7 +381,7 @@ mod tests {
             stream
         };
         thread::scope(|scope| {
-            scope.spawn(|| listener.receive(&|preface, stream| connections.bring(preface, stream)).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream, _| connections.bring(preface, stream)).unwrap());
             for _ in 0..2 {
                 let helper = listener.help(token, 1).unwrap();
                 let second = listener.help(another, 7).unwrap();

@@ -10,10 +10,12 @@ pub(crate) mod key;
 pub(crate) mod listener;
 pub(crate) mod messages;
 pub(crate) mod preface;
+pub(crate) mod strangers;
 mod target;
 
 pub use client::{NoSession, ServerSession};
 pub use key::Key;
+pub(crate) use target::loopback;
 pub use target::{PORT, Target, listen_address};
 
 /// Parses bytes as everything that a connection may carry: for tests and the fuzzer, which look for panics.

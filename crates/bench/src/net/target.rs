@@ -1,7 +1,7 @@
 //! A server's address as users write it: `HOST`, `HOST:PORT`, `[IPv6]:PORT`.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 use model::experiment::LOOPBACK;
 
@@ -56,9 +56,16 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// The address of the loopback interface: 127.0.0.1, or `::1` on a host without IPv4.
+pub(crate) fn loopback() -> IpAddr {
+    let has = |address: &IpAddr| UdpSocket::bind((*address, 0)).is_ok();
+    let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    addresses.into_iter().find(has).unwrap_or(addresses[0])
+}
+
 /// The address to listen on: `ADDR` or `ADDR:PORT`; loopback by default.
 pub fn listen_address(text: Option<&str>) -> Result<SocketAddr, String> {
-    let Some(text) = text else { return Ok((Ipv4Addr::LOCALHOST, PORT).into()) };
+    let Some(text) = text else { return Ok((loopback(), PORT).into()) };
     let (host, port) = split(text)?;
     let address: IpAddr = host.parse().map_err(|_| {
         format!("'{host}' is not an address to listen on; use an address of this machine, 0.0.0.0 or ::")

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle};
 
 use model::doctor::FoundTool;
 use model::experiment::Experiment;
@@ -56,8 +58,16 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
         }
     };
     std::thread::scope(|scope| {
-        let asked: Vec<_> = TOOLS.iter().map(|tool| scope.spawn(move || ask(tool.description()))).collect();
-        asked.into_iter().filter_map(|answer| answer.join().ok()).collect()
+        let ask_alongside = |tool: &&'static dyn ReferenceTool| {
+            let tool = tool.description();
+            (tool, Builder::new().spawn_scoped(scope, move || ask(tool)).ok())
+        };
+        let asked: Vec<_> = TOOLS.iter().map(ask_alongside).collect();
+        // Where no thread can be started, one after the other.
+        let answer = |(tool, asked): (_, Option<ScopedJoinHandle<'_, KnownTool>>)| {
+            asked.map_or_else(|| Some(ask(tool)), |answer| answer.join().ok())
+        };
+        asked.into_iter().filter_map(answer).collect()
     })
 }
 
@@ -88,21 +98,27 @@ pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, progres
     let queue = Mutex::new(trials.into_iter());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next().filter(|_| stop_signal().is_none());
     let (sender, events) = mpsc::channel();
+    let work = |sender: Sender<(usize, f64, Option<ToolCheck>)>| {
+        while let Some((index, trial)) = next() {
+            let _ = sender.send((index, trial.expected_seconds(), None));
+            let began = monotonic_raw_seconds();
+            let check = trial.run();
+            // The signal ended the tool, too.
+            if stop_signal().is_some() {
+                break;
+            }
+            let _ = sender.send((index, monotonic_raw_seconds() - began, Some(check)));
+        }
+    };
     std::thread::scope(|scope| {
-        for _ in 0..at_a_time {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                while let Some((index, trial)) = next() {
-                    let _ = sender.send((index, trial.expected_seconds(), None));
-                    let began = monotonic_raw_seconds();
-                    let check = trial.run();
-                    // The signal ended the tool, too.
-                    if stop_signal().is_some() {
-                        break;
-                    }
-                    let _ = sender.send((index, monotonic_raw_seconds() - began, Some(check)));
-                }
-            });
+        let start = || {
+            let (sender, work) = (sender.clone(), &work);
+            Builder::new().spawn_scoped(scope, move || work(sender)).is_ok()
+        };
+        let started = (0..at_a_time).filter(|_| start()).count();
+        if started == 0 {
+            // No thread can be started: progress is reported after the last tool.
+            work(sender.clone());
         }
         drop(sender);
         for (index, seconds, check) in events {

@@ -1,8 +1,8 @@
-//! Runs a tool and its server: own process group, clean environment, timeout. Nothing is left running.
+//! Runs a tool and its server: own session, clean environment, timeout. Nothing is left running.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
-use sys::process::{signal_name, stop_signal};
+use sys::process::{session, signal_name, stop_signal};
 use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFolder, PORT, Server, ToolError};
 
 use super::listening::{free_port, is_listened_at};
@@ -187,12 +187,13 @@ fn stopped(argv: &[String]) -> ToolError {
     ToolError(format!("'{program}' was stopped with the run"))
 }
 
-/// A program in its own process group; dropped, the group is killed and reaped.
+/// A program in its own session; dropped, it and all its descendants are killed and reaped.
 struct Running {
     folder: Folder,
     child: Child,
-    streams: [Stream; 2],
+    streams: Vec<Stream>,
     status: Option<ExitStatus>,
+    has_ended: bool,
 }
 
 struct Stream {
@@ -201,11 +202,11 @@ struct Stream {
 }
 
 impl Stream {
-    fn listen(mut from: impl Read + Send + 'static) -> Self {
+    fn listen(mut from: impl Read + Send + 'static) -> std::io::Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (sender, closed) = mpsc::channel();
         let ours = Arc::clone(&kept);
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut piece = [0; 16 << 10];
             loop {
                 let length = match from.read(&mut piece) {
@@ -219,8 +220,8 @@ impl Stream {
                 kept.extend_from_slice(&piece[..length.min(room)]);
             }
             sender.send(())
-        });
-        Self { kept, closed }
+        })?;
+        Ok(Self { kept, closed })
     }
 
     fn text(&self) -> String {
@@ -240,23 +241,21 @@ impl Running {
         let folder = Folder::make(wanted)?;
         let path = folder.path.display().to_string();
         let mut command = Command::new(program);
-        command.args(argv.iter().skip(1)).env_clear().process_group(0).current_dir(&folder.path);
+        command.args(argv.iter().skip(1)).env_clear().current_dir(&folder.path);
         command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A child inherits the CPUs of the starting thread, so a separate thread starts it.
-        let spawned = std::thread::scope(|scope| {
-            let starter = scope.spawn(|| {
-                if !cpus.is_empty() {
-                    sys::affinity::restrict_to(cpus)?;
-                }
-                command.spawn()
-            });
-            starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it ended")))
-        });
-        let mut child = spawned.map_err(|error| ToolError(format!("cannot start '{program}': {error}")))?;
-        let streams = child.stdout.take().map(Stream::listen).zip(child.stderr.take().map(Stream::listen));
-        let streams = streams.ok_or_else(|| ToolError(format!("cannot read the output of '{program}'")))?;
-        Ok(Self { folder, child, streams: streams.into(), status: None })
+        let child =
+            start_on(cpus, &mut command).map_err(|error| ToolError(format!("cannot start '{program}': {error}")))?;
+        let mut running = Self { folder, child, streams: Vec::new(), status: None, has_ended: false };
+        running.listen().map_err(|error| ToolError(format!("cannot read the output of '{program}': {error}")))?;
+        Ok(running)
+    }
+
+    fn listen(&mut self) -> std::io::Result<()> {
+        let none = || std::io::Error::other("it has no pipe");
+        self.streams.push(Stream::listen(self.child.stdout.take().ok_or_else(none)?)?);
+        self.streams.push(Stream::listen(self.child.stderr.take().ok_or_else(none)?)?);
+        Ok(())
     }
 
     fn status(&mut self) -> Result<Option<ExitStatus>, ToolError> {
@@ -269,7 +268,8 @@ impl Running {
 
     fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, ToolError> {
         // Its standard output closes when it exits; if another process keeps it open, the time passes.
-        let looks = if self.streams[0].closed.recv_timeout(at_most).is_ok() { 10 } else { 1 };
+        let closes = |stdout: &Stream| stdout.closed.recv_timeout(at_most).is_ok();
+        let looks = if self.streams.first().is_some_and(closes) { 10 } else { 1 };
         for _ in 0..looks {
             if self.status()?.is_some() {
                 break;
@@ -279,7 +279,15 @@ impl Running {
         self.status()
     }
 
+    /// Ends it and its descendants, once.
     fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            self.end_group();
+            session::end_rest(self.child.id());
+        }
+    }
+
+    fn end_group(&mut self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // Until it is reaped its number is not reused. Afterwards the group is signalled only while a member holds a stream
         // open, which keeps the number taken.
@@ -306,8 +314,8 @@ impl Running {
     }
 
     fn output(&self, status: Option<ExitStatus>) -> Output {
-        let [stdout, stderr] = &self.streams;
-        Output { stdout: stdout.text(), stderr: stderr.text(), status: status.and_then(|status| status.code()) }
+        let text = |stream: usize| self.streams.get(stream).map(Stream::text).unwrap_or_default();
+        Output { stdout: text(0), stderr: text(1), status: status.and_then(|status| status.code()) }
     }
 
     fn printed(&self) -> String {
@@ -321,20 +329,34 @@ impl Drop for Running {
     }
 }
 
+/// Starts a program on these CPUs, if any: a child inherits those of the starting thread, which is a separate one.
+fn start_on(cpus: &[u32], command: &mut Command) -> std::io::Result<Child> {
+    if cpus.is_empty() {
+        return session::start(command);
+    }
+    std::thread::scope(|scope| {
+        let starter = std::thread::Builder::new().spawn_scoped(scope, || {
+            sys::affinity::restrict_to(cpus)?;
+            session::start(command)
+        })?;
+        starter.join().unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it ended")))
+    })
+}
+
 /// The beginning of a child's standard error; the rest is drained, so that no process blocks.
-pub(crate) fn complaints(child: &mut Child) -> Receiver<String> {
+pub(crate) fn complaints(child: &mut Child) -> std::io::Result<Receiver<String>> {
     const KEPT_BYTES: u64 = 4096;
     let (sender, receiver) = mpsc::channel();
     if let Some(mut stderr) = child.stderr.take() {
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut kept = Vec::new();
             let _ = stderr.by_ref().take(KEPT_BYTES).read_to_end(&mut kept);
             let heard = sender.send(String::from_utf8_lossy(&kept).into_owned());
             let _ = std::io::copy(&mut stderr, &mut std::io::sink());
             heard
-        });
+        })?;
     }
-    receiver
+    Ok(receiver)
 }
 
 /// Kills the group of this leader.

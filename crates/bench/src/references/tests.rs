@@ -123,6 +123,22 @@ fn a_tool_that_leaves_children_behind_is_cleared_up() {
     assert!(is_gone(ran.output.stdout.trim().parse().unwrap()), "its child still runs");
 }
 
+#[test]
+fn a_child_of_a_tool_in_another_session_ends_as_well() {
+    let scratch = scratch();
+    let note = scratch.path().join("child");
+    let escaping =
+        |end: &str| format!("setsid sh -c 'echo $$ > {}; exec sleep 100' & sleep 0.3; {end}", note.display());
+    let number = || -> u32 { std::fs::read_to_string(&note).unwrap().trim().parse().unwrap() };
+    for (end, timeout_seconds) in [("exit 0", 10.0), ("sleep 100", 0.6)] {
+        let invocation = Invocation { timeout_seconds, ..invocation(&escaping(end)) };
+        assert_eq!(try_run(&invocation).is_ok(), end == "exit 0");
+        // Tools of concurrent tests may postpone it until one ends alone.
+        let gone = (0..30).any(|_| is_gone(number()) || try_run(&self::invocation("true")).is_err());
+        assert!(gone, "its child in another session still runs");
+    }
+}
+
 fn is_gone(process: u32) -> bool {
     let state = || std::fs::read_to_string(format!("/proc/{process}/stat")).ok();
     (0..200).any(|_| {

@@ -1,7 +1,7 @@
 //! One process run: a worker is started, read, and ended if it hangs or the run stops. Every outcome is a value.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -90,6 +90,17 @@ fn of_the_other(reason: &str) -> String {
     format!("the server: {reason}")
 }
 
+/// The lines of a child's standard output.
+fn lines(child: &mut Child) -> io::Result<Receiver<String>> {
+    let (sender, lines) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::Builder::new().spawn(move || {
+            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        })?;
+    }
+    Ok(lines)
+}
+
 struct Worker {
     child: Child,
     lines: Receiver<String>,
@@ -127,13 +138,11 @@ impl Worker {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start a worker process ('{}'): {error}", command.program.display()))?;
-        let (sender, lines) = mpsc::channel();
-        if let Some(stdout) = child.stdout.take() {
-            std::thread::spawn(move || {
-                BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-            });
-        }
-        let complaints = complaints(&mut child);
+        let heard = lines(&mut child).and_then(|lines| Ok((lines, complaints(&mut child)?)));
+        let (lines, complaints) = heard.map_err(|error| {
+            let _ = child.kill().and_then(|()| child.wait());
+            format!("cannot start a thread that reads from a worker process: {error}")
+        })?;
         if let Some(mut stdin) = child.stdin.take() {
             // The exit status shows a worker that is gone already.
             let _ = writeln!(stdin, "{text}");

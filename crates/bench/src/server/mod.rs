@@ -1,5 +1,6 @@
 //! The server of network measurements (`assay net serve`).
 
+mod log;
 mod queue;
 mod serve;
 #[cfg(test)]

@@ -17,22 +17,23 @@ use model::machine::Machine;
 use sys::clock::{Calibration, Timer, monotonic_raw_seconds};
 use sys::process;
 
-use super::queue::{ClientQueue, QueuePlace};
+use super::log::RejectionLog;
+use super::queue::{ClientQueue, ProcessRun, QueuePlace};
 use crate::engines::net::serve_late;
 use crate::engines::net::server::{self as net_server, Home};
 use crate::net::frames::{self, NoFrame, watch_over};
 use crate::net::handshake::{
-    Admitted, Cause, ClientMessage, Hello, Limits, MOST_BYTES_BEFORE, ServerMessage, VERSIONS, Welcome, common,
+    Admitted, Cause, ClientMessage, Hello, Known, Limits, MOST_BYTES_BEFORE, ServerMessage, VERSIONS, Welcome, common,
     congestion_control, end_towards, tame,
 };
 use crate::net::key::{Challenge, Key, Prover};
-use crate::net::listener::{Counted, DataConnections, Listener};
+use crate::net::listener::{DataConnections, Listener};
 use crate::net::messages::RunReply;
 use crate::net::preface::{Preface, Purpose, Token};
+use crate::net::strangers::Stranger;
 use areas::net::modes::MOST_BLOCK_BYTES;
 use areas::place;
 
-const MOST_UNIDENTIFIED: usize = 256;
 const GREETING_SECONDS: f64 = 5.0;
 const SILENCE_SECONDS: f64 = 5.0;
 const NOTIFY_SECONDS: f64 = 1.0;
@@ -73,8 +74,13 @@ pub enum Notice {
         /// Why, unless the client ended it.
         because: Option<String>,
     },
-    /// A client was rejected, or left the queue, for this reason.
-    Rejected(IpAddr, String),
+    /// A client was rejected, or left the queue.
+    Rejected {
+        from: IpAddr,
+        because: String,
+        /// Rejections of this address without a notice of their own since the last one.
+        left_out: u32,
+    },
     /// A client's process run failed for this reason.
     LaunchFailed(IpAddr, String),
 }
@@ -87,7 +93,10 @@ impl fmt::Display for Notice {
                 write!(f, "{from} (assay {version}): {runs} process runs in {seconds:.0} s")?;
                 because.as_ref().map_or(Ok(()), |because| write!(f, "; {because}"))
             }
-            Self::Rejected(from, because) => write!(f, "{from}: rejected: {because}"),
+            Self::Rejected { from, because, left_out } => {
+                write!(f, "{from}: rejected: {because}")?;
+                if *left_out > 0 { write!(f, "; rejected since the last line: {left_out} more") } else { Ok(()) }
+            }
             Self::LaunchFailed(from, because) => write!(f, "{from}: a process run failed: {because}"),
         }
     }
@@ -112,7 +121,7 @@ pub(super) struct Server {
     timer: Timer,
     notify: Box<dyn Fn(&Notice) + Send + Sync>,
     serve_launch: ServeRun,
-    strangers: AtomicUsize,
+    rejections: RejectionLog,
     served: AtomicUsize,
     pub(super) silence_seconds: f64,
 }
@@ -151,7 +160,7 @@ impl Server {
             timer: calibration.finish(CALIBRATION),
             notify,
             serve_launch,
-            strangers: AtomicUsize::new(0),
+            rejections: RejectionLog::default(),
             served: AtomicUsize::new(0),
             silence_seconds: SILENCE_SECONDS,
             serving,
@@ -163,7 +172,9 @@ impl Server {
         // On its own thread: hanging connections do not delay the end.
         let receiving = thread::Builder::new()
             .name("listener".to_owned())
-            .spawn(move || server.listener.receive(&|preface, stream| server.greet(preface, stream)))
+            .spawn(move || {
+                server.listener.receive(&|preface, stream, stranger| server.greet(preface, stream, stranger))
+            })
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let once = || self.serving.once && self.served.load(Ordering::Acquire) > 0;
         while !stop() && !once() && !receiving.is_finished() {
@@ -185,59 +196,82 @@ impl Server {
     }
 
     /// Serves a connection by purpose; a panic does not end the server.
-    fn greet(&self, preface: Preface, stream: TcpStream) {
+    fn greet(&self, preface: Preface, stream: TcpStream, stranger: Stranger<'_>) {
         let from = stream.peer_addr().map(|address| address.ip().to_canonical());
         let Ok(from) = from else { return };
-        let greeted = catch_unwind(AssertUnwindSafe(move || match preface.purpose {
-            Purpose::Session => self.session(&stream, from),
-            Purpose::ProcessRun => self.serve_run(preface.token, &stream, from),
-            Purpose::Data => self.connections.bring(preface, stream),
-            Purpose::Operation => serve_late(&self.listener, &preface, &stream),
+        let greeted = catch_unwind(AssertUnwindSafe(move || {
+            if preface.purpose == Purpose::Session {
+                return self.session(&stream, from, stranger);
+            }
+            // The token authenticates these: without it they are closed at once.
+            drop(stranger);
+            match preface.purpose {
+                Purpose::ProcessRun => match self.queue.begin_run(preface.token, from, &stream) {
+                    Ok(run) => self.serve_run(run, &stream, from),
+                    Err(because) => self.reject_stranger(from, &because),
+                },
+                Purpose::Operation => serve_late(&self.listener, &preface, &stream),
+                Purpose::Data | Purpose::Session => self.connections.bring(preface, stream),
+            }
         }));
         if greeted.is_err() {
             (self.notify)(&Notice::LaunchFailed(from, "it panicked, which is a bug".to_owned()));
         }
     }
 
-    fn serve_run(&self, token: Token, control: &TcpStream, from: IpAddr) {
-        let served = self.queue.begin_run(token, from, control).and_then(|run| {
-            let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
-            let home = Home {
-                listener: &self.listener,
-                connections: &self.connections,
-                cpus: &cpus,
-                timer: self.timer,
-                limits: &self.limits,
-            };
-            let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
-            drop(run);
-            served.unwrap_or_else(|_| {
-                let reason = "the process run panicked on the server, which is a defect".to_owned();
-                let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
-                Err(reason)
-            })
+    fn serve_run(&self, run: ProcessRun<'_>, control: &TcpStream, from: IpAddr) {
+        let cpus = |flows: usize| place(u32::try_from(flows).unwrap_or(MOST_FLOWS), &self.machine).0;
+        let home = Home {
+            listener: &self.listener,
+            connections: &self.connections,
+            cpus: &cpus,
+            timer: self.timer,
+            limits: &self.limits,
+        };
+        let served = catch_unwind(AssertUnwindSafe(|| (self.serve_launch)(control, &home)));
+        drop(run);
+        let served = served.unwrap_or_else(|_| {
+            let reason = "the process run panicked on the server, which is a defect".to_owned();
+            let _ = frames::write(control, &RunReply::Refused { reason: reason.clone() });
+            Err(reason)
         });
         if let Err(because) = served {
             (self.notify)(&Notice::LaunchFailed(from, tame(&because)));
         }
     }
 
-    fn session(&self, stream: &TcpStream, from: IpAddr) {
-        let Some(stranger) = Counted::below(&self.strangers, MOST_UNIDENTIFIED) else { return };
-        let version = self.authenticate(stream);
+    fn session(&self, stream: &TcpStream, from: IpAddr, stranger: Stranger<'_>) {
+        let version = match self.authenticate(stream) {
+            Ok(version) => version,
+            Err(_) if stranger.is_closed() => {
+                return self
+                    .reject_stranger(from, "it was not authenticated before newer connections needed its place");
+            }
+            Err(Refusal(cause, reason)) => {
+                self.reject_stranger(from, &reason);
+                return farewell(stream, &ServerMessage::Refused { cause, reason });
+            }
+        };
         drop(stranger);
-        let stayed = version.and_then(|version| {
-            let full = || Refusal(Cause::Full, "too many clients are waiting; retry later".to_owned());
-            let place = self.queue.enter().ok_or_else(full)?;
-            let token = self.wait(stream, from, &place)?;
-            self.keep_alive(stream, from, &place, token, version);
-            Ok(())
-        });
-        if let Err(Refusal(cause, reason)) = stayed {
-            let because = tame(&reason);
+        if let Err(Refusal(cause, reason)) = self.admit(stream, from, version) {
+            (self.notify)(&Notice::Rejected { from, because: tame(&reason), left_out: 0 });
             farewell(stream, &ServerMessage::Refused { cause, reason });
-            (self.notify)(&Notice::Rejected(from, because));
         }
+    }
+
+    fn reject_stranger(&self, from: IpAddr, because: &str) {
+        if let Some(left_out) = self.rejections.due(from, monotonic_raw_seconds()) {
+            (self.notify)(&Notice::Rejected { from, because: tame(because), left_out });
+        }
+    }
+
+    /// Serves an authenticated client when it is its turn.
+    fn admit(&self, stream: &TcpStream, from: IpAddr, version: String) -> Result<(), Refusal> {
+        let full = || Refusal(Cause::Full, "too many clients are waiting; retry later".to_owned());
+        let place = self.queue.enter().ok_or_else(full)?;
+        let token = self.wait(stream, from, &place)?;
+        self.keep_alive(stream, from, &place, token, version);
+        Ok(())
     }
 
     fn authenticate(&self, stream: &TcpStream) -> Result<String, Refusal> {
@@ -253,15 +287,10 @@ impl Server {
         let ClientMessage::Hello(hello) = hear()? else {
             return Err(other("its first message was not a greeting".to_owned()));
         };
-        let (version, client) = self.agree(&hello)?;
+        let (version, client) = agree(&hello)?;
         let challenge = Challenge { version, client, server: Token::new() };
-        let welcome = Welcome {
-            version,
-            program: self.serving.version.clone(),
-            capabilities: NetMode::ALL.iter().map(|mode| mode.name().to_owned()).collect(),
-            nonce: challenge.server.as_str().to_owned(),
-            key_needed: self.serving.key.is_some(),
-        };
+        let welcome =
+            Welcome { version, nonce: challenge.server.as_str().to_owned(), key_needed: self.serving.key.is_some() };
         frames::write(stream, &ServerMessage::Welcome(welcome)).map_err(failed)?;
         let ClientMessage::Proof { proof } = hear()? else {
             return Err(other("it sent no proof of the key".to_owned()));
@@ -273,25 +302,13 @@ impl Server {
                 return Err(refused("the key is not the server's key"));
             }
         }
-        let proof = self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge));
-        frames::write(stream, &ServerMessage::Known { proof }).map_err(failed)?;
+        let known = Known {
+            proof: self.serving.key.as_ref().map(|key| key.proof(Prover::Server, &challenge)),
+            program: self.serving.version.clone(),
+            capabilities: NetMode::ALL.iter().map(|mode| mode.name().to_owned()).collect(),
+        };
+        frames::write(stream, &ServerMessage::Known(known)).map_err(failed)?;
         Ok(tame(&hello.program))
-    }
-
-    fn agree(&self, hello: &Hello) -> Result<(u32, Token), Refusal> {
-        let version = common(VERSIONS, hello.versions).ok_or_else(|| {
-            let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
-            let reason = format!(
-                "it (assay {}) supports protocol versions {first} to {last}, and the server (assay {}) {oldest} to \
-                 {newest}; use the same version of assay on both hosts",
-                tame(&hello.program),
-                self.serving.version
-            );
-            Refusal(Cause::Version, reason)
-        })?;
-        let client = Token::parse(&hello.nonce);
-        let client = client.ok_or_else(|| Refusal(Cause::Other, "its nonce is invalid".to_owned()))?;
-        Ok((version, client))
     }
 
     fn client<'a>(&self, stream: &'a TcpStream) -> Client<'a> {
@@ -366,6 +383,21 @@ impl Server {
             }
         }
     }
+}
+
+fn agree(hello: &Hello) -> Result<(u32, Token), Refusal> {
+    let version = common(VERSIONS, hello.versions).ok_or_else(|| {
+        let ([oldest, newest], [first, last]) = (VERSIONS, hello.versions);
+        let reason = format!(
+            "it (assay {}) supports protocol versions {first} to {last}, and the server {oldest} to {newest}; use \
+             the same version of assay on both hosts",
+            tame(&hello.program)
+        );
+        Refusal(Cause::Version, reason)
+    })?;
+    let client = Token::parse(&hello.nonce);
+    let client = client.ok_or_else(|| Refusal(Cause::Other, "its nonce is invalid".to_owned()))?;
+    Ok((version, client))
 }
 
 /// Sends the last message and waits briefly for the client to close: with unread data the kernel would reset the connection.

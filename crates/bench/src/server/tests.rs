@@ -13,7 +13,9 @@ use sys::clock::monotonic_raw_seconds;
 
 use super::serve::{Notice, Server, ServerOptions, serve};
 use crate::engines::net::server::{self as net_server, Home};
-use crate::net::handshake::{self, Admitted, Cause, ClientMessage, Hello, Limits, ServerMessage, VERSIONS, Welcome};
+use crate::net::handshake::{
+    self, Admitted, Cause, ClientMessage, Hello, Known, Limits, ServerMessage, VERSIONS, Welcome,
+};
 use crate::net::messages::RunReply;
 use crate::net::preface::{PREFACE_BYTES, Preface, Purpose, Token};
 use crate::net::{Key, NoSession, ServerSession, Target, frames, read_as_everything};
@@ -110,7 +112,7 @@ fn who_does_not_know_the_key_is_not() {
         assert!(named(session(address, Some(&other))).contains("the key is not the server's key"));
         assert!(named(session(address, None)).contains("--key-file"));
     });
-    assert_eq!(notices.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 2, "{notices:?}");
+    assert_eq!(notices.iter().filter(|notice| matches!(notice, Notice::Rejected { .. })).count(), 1, "{notices:?}");
     with_server(serving(None), net_server::serve, |address| {
         assert!(named(session(address, Some(&other))).contains("has no key"));
     });
@@ -131,7 +133,7 @@ fn a_client_of_another_version_is_rejected() {
         };
         assert!(reason.contains("same version of assay") && !reason.contains('\x1b'), "{reason}");
     });
-    let Some(Notice::Rejected(_, because)) = notices.last() else { panic!("{notices:?}") };
+    let Some(Notice::Rejected { because, .. }) = notices.last() else { panic!("{notices:?}") };
     assert!(because.contains("same version of assay"), "{because}");
 }
 
@@ -190,16 +192,11 @@ fn a_server_that_says_nothing_any_more_is_an_obstacle() {
             let mut stream = listener.accept().unwrap().0;
             stream.read_exact(&mut [0; PREFACE_BYTES]).unwrap();
             let ClientMessage::Hello(_) = frames::read(&stream, PATIENCE).unwrap() else { panic!("no client") };
-            let welcome = Welcome {
-                version: VERSIONS[1],
-                program: "0.0.1".to_owned(),
-                capabilities: vec![NetMode::Stream.name().to_owned()],
-                nonce: Token::new().as_str().to_owned(),
-                key_needed: false,
-            };
+            let welcome = Welcome { version: VERSIONS[1], nonce: Token::new().as_str().to_owned(), key_needed: false };
             frames::write(&stream, &ServerMessage::Welcome(welcome)).unwrap();
             let ClientMessage::Proof { .. } = frames::read(&stream, PATIENCE).unwrap() else { panic!("its proof") };
-            frames::write(&stream, &ServerMessage::Known { proof: None }).unwrap();
+            let (program, capabilities) = ("0.0.1".to_owned(), vec![NetMode::Stream.name().to_owned()]);
+            frames::write(&stream, &ServerMessage::Known(Known { proof: None, program, capabilities })).unwrap();
             let admitted = Admitted {
                 token: Token::new().as_str().to_owned(),
                 limits: Limits::none(),
@@ -282,6 +279,93 @@ fn hostile_strangers_do_not_keep_others_out() {
         drop(session(address, None).unwrap());
     });
     assert!(notices.iter().any(|notice| matches!(notice, Notice::SessionEnded { .. })), "{notices:?}");
+}
+
+/// A connection from an address of the loopback interface.
+fn connection_from(from: &str, address: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    socket.into()
+}
+
+#[test]
+fn clients_are_admitted_while_another_address_keeps_opening_connections() {
+    let ours = key("a key that both know");
+    let preface = Preface { purpose: Purpose::Session, number: 0, token: Token::NONE }.bytes().to_vec();
+    let body = serde_json::to_vec(&hello()).unwrap();
+    let greeting = [&preface[..], &u32::try_from(body.len()).unwrap().to_be_bytes(), &body].concat();
+    let notices = with_server(serving(Some(ours.clone())), net_server::serve, |address| {
+        let end = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for bytes in [&[][..], &preface, b"GET / HTTP/1.1\r\n\r\n", &greeting] {
+                let end = &end;
+                scope.spawn(move || {
+                    let mut kept = Vec::new();
+                    while !end.load(Ordering::Acquire) && kept.len() < 1000 {
+                        let mut stream = connection_from("127.0.0.2", address);
+                        let _ = stream.write_all(bytes);
+                        kept.push(stream);
+                        thread::sleep(Duration::from_millis(4));
+                    }
+                });
+            }
+            // Enough for the connections of 127.0.0.2 to reach their limit.
+            thread::sleep(Duration::from_millis(400));
+            let sessions: Vec<_> = (0..5).map(|_| session(address, Some(&ours)).map(drop)).collect();
+            end.store(true, Ordering::Release);
+            assert_eq!(sessions, vec![Ok(()); 5]);
+        });
+    });
+    let rejected = |notice: &&Notice| matches!(notice, Notice::Rejected { .. });
+    assert_eq!(notices.iter().filter(rejected).count(), 1, "one line a minute: {notices:?}");
+}
+
+#[test]
+fn an_unauthenticated_client_learns_nothing_of_the_program() {
+    let serving = ServerOptions { version: "7.7.7-secret".to_owned(), ..serving(Some(key("a key that both know"))) };
+    with_server(serving, net_server::serve, |address| {
+        let ClientMessage::Hello(ours) = hello() else { panic!("a client's first message") };
+        let other = Hello { versions: [VERSIONS[1] + 1; 2], ..ours.clone() };
+        for hello in [ours, other] {
+            let mut stream = stranger(address, Purpose::Session, Token::NONE);
+            frames::write(&stream, &ClientMessage::Hello(hello)).unwrap();
+            frames::write(&stream, &ClientMessage::Proof { proof: Some("00".repeat(32)) }).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(answer.contains("refused") && !answer.contains("7.7.7"), "{answer}");
+            assert!(NetMode::ALL.iter().all(|mode| !answer.contains(mode.name())), "{answer}");
+        }
+    });
+}
+
+#[test]
+fn a_client_whose_connection_is_closed_before_authentication_retries() {
+    let server = Server::open(serving(None), Box::new(|_| {}), net_server::serve).unwrap();
+    let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = busy.local_addr().unwrap();
+    let (server, stop) = (Arc::new(server), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| server.until(&|| stop.load(Ordering::Acquire)).unwrap());
+        scope.spawn(|| {
+            drop(busy.accept().unwrap());
+            drop(busy.accept().unwrap());
+            // The third attempt reaches the server.
+            let (near, far) = (busy.accept().unwrap().0, TcpStream::connect(server.listener.address).unwrap());
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::io::copy(&mut &near, &mut &far).and_then(|_| far.shutdown(std::net::Shutdown::Write))
+                });
+                let _ = std::io::copy(&mut &far, &mut &near);
+                let _ = near.shutdown(std::net::Shutdown::Both);
+            });
+        });
+        let session = session(address, None);
+        stop.store(true, Ordering::Release);
+        assert_eq!(session.map(drop), Ok(()));
+    });
 }
 
 #[test]

@@ -51,12 +51,12 @@ pub(crate) enum NetCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Address for TCP and UDP [default: 127.0.0.1:5211].
+    /// Address for TCP and UDP [default: 127.0.0.1:5211; without IPv4 that of IPv6].
     ///
     /// Any address but loopback needs --key-file.
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = |text: &str| listen_address(Some(text)))]
     pub(crate) listen: Option<SocketAddr>,
-    /// File with the key that clients must have, at least 16 bytes; - is standard input.
+    /// File with the key that clients must have, at least 16 bytes, mode 600; - is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Serve one client and exit.

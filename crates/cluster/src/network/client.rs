@@ -17,7 +17,7 @@ use crate::attempt::publish::return_lost_tasks;
 use crate::attempt::run::attempt;
 use crate::claims::claim;
 use crate::claims::lease::{Lease, lock};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::folder::State;
 use crate::tasks::lease;
 
@@ -53,13 +53,14 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
     std::thread::scope(|scope| {
         // Renews the server's file also while a pair is measured; ends when `over` is dropped.
         let (server, trouble) = (&server, &trouble);
-        scope.spawn(move || {
+        let renew = move || {
             while end.recv_timeout(lease(context.plan) / 6) == Err(mpsc::RecvTimeoutError::Timeout) {
                 if let Err(why) = lock(server).renew() {
                     lock(trouble).get_or_insert(why);
                 }
             }
-        });
+        };
+        std::thread::Builder::new().spawn_scoped(scope, renew).map_err(Error::Thread)?;
         let ended = client.work(&|| lock(trouble).take().map_or(Ok(()), Err));
         drop(over);
         ended

@@ -118,8 +118,9 @@ fn start(program: &Path, listen: IpAddr, key: &Path) -> Result<(Child, Receiver<
     command.env_clear().process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let cannot = |why: String| Error::StartServer(program.to_owned(), why);
     let mut server = command.spawn().map_err(|error| cannot(error.to_string()))?;
-    let heard = server.stderr.take().map(hear).ok_or_else(|| cannot("its output cannot be read".to_owned()));
-    let listening = heard.and_then(|messages| {
+    let heard = server.stderr.take().map(hear);
+    let heard = heard.unwrap_or_else(|| Err(io::Error::other("its output cannot be read")));
+    let listening = heard.map_err(|error| cannot(error.to_string())).and_then(|messages| {
         let until = monotonic_raw_seconds() + LISTEN_SECONDS;
         let mut last = "it printed nothing".to_owned();
         loop {
@@ -141,15 +142,15 @@ fn start(program: &Path, listen: IpAddr, key: &Path) -> Result<(Child, Receiver<
 }
 
 /// A server's messages, read by a thread that ends with it.
-fn hear(stream: ChildStderr) -> Receiver<String> {
+fn hear(stream: ChildStderr) -> io::Result<Receiver<String>> {
     let (sender, lines) = mpsc::channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         for line in BufReader::new(stream).lines().map_while(std::result::Result::ok) {
             // Read to its end also when nobody receives any more.
             let _ = sender.send(line);
         }
-    });
-    lines
+    })?;
+    Ok(lines)
 }
 
 /// The port in `assay: listening on 0.0.0.0:41234, TCP and UDP`.

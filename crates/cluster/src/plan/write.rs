@@ -49,11 +49,20 @@ fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<
     }
     let nodes: Vec<(&str, Vec<&Task>)> = of_node.into_iter().collect();
     std::thread::scope(|scope| {
-        let part = |nodes| scope.spawn(move || fill_nodes(folder, nodes));
+        let part = |nodes| {
+            let writer = std::thread::Builder::new().spawn_scoped(scope, move || fill_nodes(folder, nodes));
+            // Where no thread can be started, this one writes.
+            writer.map_err(|_| fill_nodes(folder, nodes))
+        };
         let writers: Vec<_> = nodes.chunks(nodes.len().div_ceil(WRITERS).max(1)).map(part).collect();
         // All are waited for: files still being written could not be removed.
-        let ended: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let end = |writer: std::result::Result<std::thread::ScopedJoinHandle<'_, Result<()>>, Result<()>>| match writer
+        {
+            Ok(writer) => writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(written) => written,
+        };
+        let ended: Vec<_> = writers.into_iter().map(end).collect();
+        ended.into_iter().collect::<Result<()>>()
     })?;
     let synced = File::open(folder.path()).and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
     synced.map_err(cannot_write(folder.path()))?;

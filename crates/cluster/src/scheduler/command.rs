@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -88,16 +88,24 @@ fn call_within(
         .process_group(0);
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| SchedulerError::Start(program.to_owned(), error))?;
-    let (id, input) = (child.id(), child.stdin.take().zip(input.map(str::to_owned)));
     let (sender, ended) = mpsc::channel();
-    std::thread::spawn(move || {
-        if let Some((mut stdin, text)) = input {
-            // A program that does not read all of it reports what is missing.
-            let _ = stdin.write_all(text.as_bytes());
-        }
-        sender.send(child.wait_with_output())
-    });
+    let (hand, child) = mpsc::channel::<Child>();
+    let text = input.map(str::to_owned);
+    let cannot_start = |error| SchedulerError::Start(program.to_owned(), error);
+    // Before the program: without this thread its output would not be read.
+    std::thread::Builder::new()
+        .spawn(move || {
+            let Ok(mut child) = child.recv() else { return };
+            if let Some((mut stdin, text)) = child.stdin.take().zip(text) {
+                // A program that does not read all of it reports what is missing.
+                let _ = stdin.write_all(text.as_bytes());
+            }
+            let _ = sender.send(child.wait_with_output());
+        })
+        .map_err(cannot_start)?;
+    let child = command.spawn().map_err(cannot_start)?;
+    let id = child.id();
+    let _ = hand.send(child);
     let Ok(output) = ended.recv_timeout(Duration::from_secs_f64(patience_seconds)) else {
         end_group(id);
         let _ = ended.recv();

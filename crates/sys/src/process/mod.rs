@@ -1,6 +1,7 @@
 //! Processes and signals: what stops a run, and workers that die with their parent.
 
 pub mod code;
+pub mod session;
 pub mod usage;
 
 use std::io;

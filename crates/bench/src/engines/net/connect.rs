@@ -233,7 +233,7 @@ mod tests {
         let mut near = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
         let data = tcp.accept().unwrap().0;
         thread::scope(|scope| {
-            scope.spawn(|| listener.receive(&|preface, stream| serve_late(&listener, &preface, &stream)).unwrap());
+            scope.spawn(|| listener.receive(&|preface, stream, _| serve_late(&listener, &preface, &stream)).unwrap());
             scope.spawn(|| serve(&data, &listener, token, 8, &windows).unwrap());
             near.read_exact(&mut [0]).unwrap();
             let operate = |token: Token, pieces: [usize; 2]| -> io::Result<[u8; 8]> {

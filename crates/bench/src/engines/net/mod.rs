@@ -30,11 +30,11 @@ use sys::clock::Calibration;
 use super::resources::{Provided, RunResources, Scheduling, User, WillMake};
 use super::{Engine, Opened, Preparing, Trouble, params_of};
 use crate::locks::lock;
-use crate::net::ServerSession;
 use crate::net::handshake::Limits;
 use crate::net::listener::{DataConnections, Listener};
 use crate::net::messages::Opening;
 use crate::net::preface::{Purpose, Token};
+use crate::net::{ServerSession, loopback};
 pub(crate) use connect::serve_late;
 pub(crate) use datagrams::receiving::granted_receive_buffer;
 use flow::NetFlow;
@@ -45,7 +45,6 @@ pub(super) struct NetEngine {
     pub(super) silence: Duration,
 }
 
-const LISTEN: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 /// Shortest time over which a server calibrates its timer.
 const CALIBRATION: Duration = Duration::from_millis(20);
 /// A process run takes at most this many times its samples and warm-up, and this many seconds more.
@@ -83,7 +82,7 @@ impl Engine for NetEngine {
     }
 
     fn peer(&self, task: &Task, preparing: &mut dyn Preparing) -> Result<(), Trouble> {
-        serve_at(SocketAddr::from(LISTEN), task, preparing)
+        serve_at(SocketAddr::new(loopback(), 0), task, preparing)
     }
 }
 
@@ -101,14 +100,18 @@ fn serve_at(address: SocketAddr, task: &Task, preparing: &mut dyn Preparing) -> 
     // Only one process run, then the listener is closed.
     let admitted = Mutex::new(false);
     let outcome = Mutex::new(Ok(()));
-    let received = listener.receive(&|preface, stream| match preface.purpose {
-        Purpose::ProcessRun if Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true) => {
-            *lock(&outcome) = server::serve(&stream, &home);
-            listener.close();
+    let received = listener.receive(&|preface, stream, stranger| {
+        drop(stranger);
+        let is_admitted = || Some(preface.token) == admission && !std::mem::replace(&mut *lock(&admitted), true);
+        match preface.purpose {
+            Purpose::ProcessRun if is_admitted() => {
+                *lock(&outcome) = server::serve(&stream, &home);
+                listener.close();
+            }
+            Purpose::Data => connections.bring(preface, stream),
+            Purpose::Operation => connect::serve_late(&listener, &preface, &stream),
+            Purpose::ProcessRun | Purpose::Session => {}
         }
-        Purpose::Data => connections.bring(preface, stream),
-        Purpose::Operation => connect::serve_late(&listener, &preface, &stream),
-        _ => {}
     });
     received.map_err(|error| Trouble::Failed(format!("cannot take connections: {error}")))?;
     std::mem::replace(&mut *lock(&outcome), Ok(())).map_err(Trouble::Failed)

@@ -277,7 +277,7 @@ fn conversing(task: &Task, announcing: &mut Announcing, act: impl FnOnce(&TcpStr
     announcing.listening(&listener.address.to_string());
     let (connections, act) = (DataConnections::default(), Mutex::new(Some(act)));
     listener
-        .receive(&|preface, control| {
+        .receive(&|preface, control, _| {
             if preface.purpose != Purpose::ProcessRun {
                 return connections.bring(preface, control);
             }

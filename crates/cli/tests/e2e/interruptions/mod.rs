@@ -4,3 +4,4 @@ mod cut_off;
 mod foreign;
 mod resume;
 mod storage;
+mod threads;

@@ -1,6 +1,7 @@
 //! `assay net serve` and `assay net --to`: sessions, keys, addresses, and ends that are stopped.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -14,17 +15,17 @@ use crate::system::process::{Running, samples_in_journal, signal, unshared, wait
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// One short row.
-const ROW: &str = "--protocol tcp --mode pingpong --threads 1 --block 1";
+pub(super) const ROW: &str = "--protocol tcp --mode pingpong --threads 1 --block 1";
 
 /// A server and its address.
-struct Server {
+pub(super) struct Server {
     running: Running,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Server {
     /// Starts one on a free port.
-    fn start(scratch: &Scratch, options: &str) -> Self {
+    pub(super) fn start(scratch: &Scratch, options: &str) -> Self {
         let log = scratch.join("serve.log");
         let mut plain = Command::new("env");
         plain.args(["-i", "--default-signal=INT,TERM,HUP", "LANG=C.UTF-8"]).arg(program());
@@ -41,20 +42,21 @@ impl Server {
     }
 
     /// Runs `assay net --to` this server.
-    fn measured(&self, scratch: &Scratch, options: &str) -> Ran {
+    pub(super) fn measured(&self, scratch: &Scratch, options: &str) -> Ran {
         assay(scratch, &format!("net --to {} {options}", self.address))
     }
 
     /// Sends a signal; returns the exit status.
-    fn stop(self, name: &str) -> Option<i32> {
+    pub(super) fn stop(self, name: &str) -> Option<i32> {
         signal(self.running.id(), name);
         self.running.end().status
     }
 }
 
-fn key(scratch: &Scratch, name: &str, text: &str) -> String {
+pub(super) fn key(scratch: &Scratch, name: &str, text: &str) -> String {
     let path = scratch.join(name);
     std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     path.display().to_string()
 }
 

@@ -1,7 +1,7 @@
 //! The receiving side of a flow of datagrams, the same at both ends.
 
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -15,6 +15,7 @@ use super::super::session::PEEK_NOW;
 use super::account::Account;
 use super::header::Form;
 use super::sending::nanoseconds;
+use crate::net::loopback;
 use crate::net::messages::Datagrams;
 
 /// The requested receive buffer: at 10 Gb/s what arrives within 7 ms. The kernel grants at most `net.core.rmem_max`.
@@ -28,7 +29,7 @@ pub(super) const RECEIVING: [&str; 2] = ["gro", "recvmmsg"];
 /// The receive buffer that the kernel grants, so that a reference tool has as large a one. Tools set the send buffer to the
 /// same size, and iperf3 fails where the kernel grants less.
 pub(crate) fn granted_receive_buffer() -> Option<u64> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let socket = UdpSocket::bind((loopback(), 0)).ok()?;
     let options = SockRef::from(&socket);
     options.set_recv_buffer_size(RECEIVE_BUFFER_BYTES).ok()?;
     options.set_send_buffer_size(RECEIVE_BUFFER_BYTES).ok()?;

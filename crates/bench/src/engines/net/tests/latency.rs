@@ -1,6 +1,7 @@
 use model::io::Wait;
 
 use super::*;
+use crate::net::strangers::Stranger;
 
 /// The engine's own server over IPv6; `None` where the machine has no IPv6.
 fn at_home_6() -> Option<impl FnOnce(&Task, &mut Announcing) + Send> {
@@ -145,7 +146,7 @@ fn process_runs_that_connect_to_one_listener_do_not_disturb_each_other() {
         timer: Timer::system(),
         limits: &limits,
     };
-    let greet = |preface: Preface, stream: TcpStream| match preface.purpose {
+    let greet = |preface: Preface, stream: TcpStream, _: Stranger<'_>| match preface.purpose {
         Purpose::ProcessRun => server::serve(&stream, &home).unwrap(),
         Purpose::Data => connections.bring(preface, stream),
         _ => serve_late(&listener, &preface, &stream),
