@@ -16,3 +16,4 @@ mod net;
 mod references;
 mod schema;
 mod system;
+mod ulimits;
