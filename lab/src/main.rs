@@ -7,6 +7,7 @@
 )]
 
 mod expectations;
+mod fuzz;
 mod held;
 mod peers;
 mod record;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
         Some(("cluster", rest)) => slurm::run(&shell, rest),
         Some(("expectations", rest)) => expectations::run(&shell, rest),
+        Some(("fuzz", rest)) => fuzz::run(&shell, rest),
         Some(("peers", rest)) => peers::run(&shell, rest),
         Some(("simulate", rest)) => simulate::run(&shell, rest),
         Some(("trust", rest)) => trust::run(&shell, rest),
@@ -37,10 +39,11 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 6] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
+    (fuzz::USAGE, "run every fuzz target, and write docs/evidence/security.md"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
 ];

@@ -16,4 +16,3 @@ mod net;
 mod references;
 mod schema;
 mod system;
-mod ulimits;

@@ -1,4 +1,4 @@
-//! Whatever comes over a connection is read without a panic: prefaces, frames, and the words of both ends.
+//! Everything that a connection carries is parsed without a panic: prefaces, frames and messages of both ends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

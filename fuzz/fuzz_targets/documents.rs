@@ -1,0 +1,14 @@
+//! Every document that loads is judged again and written in every format; what is judged twice and written as JSON loads again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use model::document::Document;
+use report::RENDERERS;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(mut document) = serde_json::from_slice::<Document>(bytes) else { return };
+    verdict::run::judge_again(&mut document, areas::RULES);
+    for renderer in RENDERERS {
+        let _ = (renderer.render)(&document);
+    }
+});
