@@ -1,7 +1,9 @@
 //! Every document that loads is judged again and written in every format; what is judged twice and written as JSON loads again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+mod json;
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use model::document::Document;
 use report::RENDERERS;
 
@@ -12,3 +14,5 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = (renderer.render)(&document);
     }
 });
+
+fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| { json::mutate(data, size, most, seed) });

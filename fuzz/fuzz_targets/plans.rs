@@ -1,10 +1,10 @@
 //! Every file of a cluster plan's folder is parsed, and every cluster document that loads is written in every format.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use model::cluster::{
-    Claim, ClusterDocument, NodeFacts, Outcome, Plan, ServerRecord, SubmittedJob, Task, WorkerMark,
-};
+mod json;
+
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+use model::cluster::{Claim, ClusterDocument, NodeFacts, Outcome, Plan, ServerRecord, SubmittedJob, Task, WorkerMark};
 use report::cluster::FORMS;
 use serde_json::from_slice;
 
@@ -24,3 +24,5 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
 });
+
+fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| { json::mutate(data, size, most, seed) });

@@ -27,12 +27,12 @@ struct Target {
 }
 
 const TARGETS: &[Target] = &[
-    Target { name: "messages", share: 350, about: "messages and addresses of the network protocol" },
-    Target { name: "journal", share: 200, about: "journals of runs" },
-    Target { name: "cpuid", share: 250, about: "CPUID dumps" },
-    Target { name: "plans", share: 90, about: "files of a cluster plan, and every format of its report" },
-    Target { name: "outputs", share: 60, about: "outputs of reference tools" },
-    Target { name: "suites", share: 40, about: "suites and their plans" },
+    Target { name: "messages", share: 400, about: "messages and addresses of the network protocol" },
+    Target { name: "journal", share: 220, about: "journals of runs" },
+    Target { name: "cpuid", share: 70, about: "CPUID dumps" },
+    Target { name: "plans", share: 120, about: "files of a cluster plan, and every format of its report" },
+    Target { name: "outputs", share: 30, about: "outputs of reference tools" },
+    Target { name: "suites", share: 150, about: "suites and their plans" },
     Target { name: "documents", share: 8, about: "run documents: judged again, and every format" },
     Target { name: "machines", share: 2, about: "files of /sys, /proc and /etc" },
 ];
