@@ -66,7 +66,9 @@ impl Base {
 }
 
 fn bases() -> Vec<Base> {
-    let memory = Path::new("/dev/shm").join(format!("assay-fuzz-{}", std::process::id()));
+    // libFuzzer ends the process without cleanup, so the next one removes the copies.
+    let memory = Path::new("/dev/shm/assay-fuzz");
+    let _ = fs::remove_dir_all(memory);
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/machine/tests/machines");
     let mut machines: Vec<PathBuf> = entries(&recorded).into_iter().filter(|path| path.is_dir()).collect();
     machines.sort();
