@@ -1,4 +1,4 @@
-//! Every document that loads is judged again and written in every format; what is judged twice and written as JSON loads again.
+//! Every document that loads is judged again and written in every format.
 #![no_main]
 
 mod json;

@@ -1,4 +1,4 @@
-//! The lines of a journal are parsed, and entries are the same after they were written and parsed again.
+//! The lines of a journal are parsed, and its entries written, without a panic.
 #![no_main]
 
 mod json;
