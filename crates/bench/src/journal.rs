@@ -263,6 +263,15 @@ fn parse(bytes: &[u8]) -> Vec<Entry> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
+/// Parses bytes as a journal and writes its entries: for the fuzzer, which looks for panics.
+#[doc(hidden)]
+pub fn read_as_journal(bytes: &[u8]) {
+    for entry in parse(bytes) {
+        entry.row();
+        let _ = serde_json::to_string(&entry);
+    }
+}
+
 fn owner(entries: &[Entry]) -> Option<&Owner> {
     entries.iter().rev().find_map(|entry| if let Entry::Owner(owner) = entry { Some(owner) } else { None })
 }
