@@ -7,8 +7,8 @@ use std::path::Path;
 use sys::clock::unix_seconds;
 use sys::file::is_own;
 
-use super::DOCUMENT;
 use super::folder::{HISTOGRAMS, RAW};
+use super::read::DOCUMENT;
 use super::write::is_unfinished;
 use crate::journal::{Entry, JOURNAL, of_a_dead_run};
 use crate::references::run::end_group;
