@@ -67,7 +67,7 @@ fn either<T, E>(result: Result<T, E>) -> (Option<T>, Option<E>) {
 
 /// The slots from udev, else from firmware's table, with the file; that table first if only it has a speed.
 fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
-    let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.is_fitted());
+    let fitted = |slots: &Vec<Dimm>| slots.iter().any(Dimm::is_fitted);
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
     let table = root.bytes(smbios::FILE).map(|table| smbios::slots(&table)).filter(fitted);
     match (udev, table) {
