@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive, refuse_if};
+use crate::json::{json_number, json_report};
+use crate::output::{Output, Reading, ToolError, details, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 

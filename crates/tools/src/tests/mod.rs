@@ -3,6 +3,7 @@
 mod broken;
 mod explained;
 pub(crate) mod fixtures;
+mod impossible;
 
 use std::path::Path;
 
