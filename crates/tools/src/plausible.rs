@@ -40,6 +40,16 @@ pub(crate) fn check(tool: &str, experiment: &Experiment, reading: Reading) -> Re
     Ok(reading)
 }
 
+/// Operations per second of this many threads, or processes with a core each, if they are possible.
+pub(crate) fn check_operations(tool: &str, threads: u32, reading: Reading) -> Result<Reading, ToolError> {
+    let most = OPERATIONS_PER_SECOND_OF_A_THREAD * f64::from(threads.max(1));
+    let value = reading.value;
+    if value > 0.0 && value < most {
+        return Ok(reading);
+    }
+    Err(ToolError(format!("{tool} reports an impossible value: {value} operations per second of {threads} processes")))
+}
+
 fn value_is_possible(experiment: &Experiment, reading: &Reading) -> Result<(), String> {
     let (value, threads) = (reading.value, f64::from(experiment.params.threads().max(1)));
     let of_threads = |each: f64| 0.0..each * threads;

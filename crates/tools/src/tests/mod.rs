@@ -4,6 +4,7 @@ mod broken;
 mod explained;
 pub(crate) mod fixtures;
 mod impossible;
+mod sizes;
 
 use std::path::Path;
 
