@@ -40,6 +40,8 @@ pub struct Request {
     pub disk: Option<DiskTarget>,
     /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
+    /// Why nothing can be measured over loopback.
+    pub no_loopback: Option<String>,
     pub references: References,
 }
 
@@ -144,6 +146,7 @@ impl Request {
             features,
             disk: None,
             peer: None,
+            no_loopback: None,
             references: References::default(),
         }
     }

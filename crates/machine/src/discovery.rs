@@ -65,6 +65,7 @@ fn links_of_interfaces(root: &Sysroot, ledger: &mut Ledger) {
         return;
     }
     let why = format!("{folder} lists the interfaces of another network namespace");
+    ledger.source("nics", sysroot::label(namespace::COUNTERS));
     ledger.missing("nics.links", why, "drivers, MTUs and link speeds of our interfaces are unknown");
 }
 

@@ -150,6 +150,7 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
     Planned {
         // Another host chooses its CPUs itself.
         other_cpus: if params.path == LOOPBACK { far_cpus(params, &cpus, machine) } else { Vec::new() },
+        obstacle: request.no_loopback.clone().filter(|_| params.path == LOOPBACK),
         exact_work,
         setup_seconds: setup_seconds(params),
         warnings: oversubscribed.into_iter().collect(),
@@ -329,6 +330,17 @@ mod tests {
             assert!(row.other_cpus.is_empty() && params_of(&row).path == "far", "{row:?}");
             assert!(row.experiment.id.contains("/peer/") && !row.experiment.id.contains("far"), "{row:?}");
         }
+    }
+
+    #[test]
+    fn a_loopback_interface_that_is_down_is_one_reason_for_all_and_none_on_the_way_to_a_peer() {
+        let mut request = request_of(suite(&NetChoice::default()).unwrap());
+        request.no_loopback = Some("lo is down: ip link set lo up".to_owned());
+        let found = plan(&request, &machine_with_cpus(2)).unwrap();
+        assert_eq!(found.obstacles().len(), 1);
+        assert!(found.rows.len() > 1 && found.rows.iter().all(|row| row.obstacle == request.no_loopback));
+        request.peer = Some("far".to_owned());
+        assert!(plan(&request, &machine_with_cpus(2)).unwrap().rows.iter().all(|row| row.obstacle.is_none()));
     }
 
     #[test]

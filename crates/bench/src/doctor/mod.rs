@@ -100,6 +100,7 @@ fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
         file_bytes,
         counter: Calibration::begin().finish(CALIBRATION).source() == TimerSource::Counter,
         swap_used: root.text("proc/meminfo").and_then(|text| swap_used(&text)),
+        no_loopback: crate::net::no_loopback().as_deref(),
     })
 }
 

@@ -24,6 +24,7 @@ pub(super) struct Facts<'a> {
     pub(super) file_bytes: u64,
     pub(super) counter: bool,
     pub(super) swap_used: Option<f64>,
+    pub(super) no_loopback: Option<&'a str>,
 }
 
 pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
@@ -31,6 +32,10 @@ pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
     checks.extend(processor(facts));
     checks.extend(memory(facts));
     checks.extend(disk(facts));
+    checks.push(match facts.no_loopback {
+        Some(why) => by_rule("loopback", 1.0, &sentence(why)),
+        None => by_rule("loopback", 0.0, "The loopback interface is up and has an address."),
+    });
     checks
 }
 
@@ -191,6 +196,10 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
 }
 
 fn sentence(text: &str) -> String {
+    // The name of an interface is no first word.
+    if text.starts_with("lo ") {
+        return format!("{text}.");
+    }
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
     let rest = letters.as_str().trim_end_matches('.');
@@ -239,8 +248,16 @@ mod tests {
         let request =
             Request { disk: disk.cloned(), ..crate::host::request(Suite::embedded("quick").unwrap(), machine) };
         let rows = plan(&request, machine).unwrap().rows;
-        let mut facts =
-            Facts { machine, settings, rows: &rows, disk, file_bytes: 1 << 30, counter: true, swap_used: None };
+        let mut facts = Facts {
+            machine,
+            settings,
+            rows: &rows,
+            disk,
+            file_bytes: 1 << 30,
+            counter: true,
+            swap_used: None,
+            no_loopback: None,
+        };
         change(&mut facts);
         checks(&facts)
     }
@@ -278,6 +295,7 @@ mod tests {
         assert_eq!(of_facts(|facts| facts.counter = false), warned("timer"));
         assert_eq!(of_facts(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
         assert!(of_facts(|facts| facts.swap_used = Some(0.2)).is_empty());
+        assert_eq!(of_facts(|facts| facts.no_loopback = Some("lo is down: ip link set lo up")), warned("loopback"));
         assert_eq!(of_machine(|machine| machine.os.clocksource = Some("hpet".into())), warned("clock_source"));
         let never = |machine: &mut Machine| machine.memory.huge_pages.transparent = Some("never".into());
         assert_eq!(of_machine(never), warned("huge_pages"));

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use crate::sysroot::Sysroot;
 
 pub(crate) const INTERFACES: &str = "sys/class/net";
-const COUNTERS: &str = "proc/self/net/dev";
+/// Counters of the interfaces that this process can use.
+pub(crate) const COUNTERS: &str = "proc/self/net/dev";
 const LOOPBACK: &str = "lo";
 /// Fields of a line before those of the other direction.
 const FIELDS_RECEIVED: usize = 8;
