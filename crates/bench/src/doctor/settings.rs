@@ -155,9 +155,18 @@ fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
     let value = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
-    let available = facts.machine.memory.available_bytes;
-    let available = available.map_or_else(String::new, |bytes| format!("{} of memory are free, and ", rounded(bytes)));
-    by_rule("free_memory", value, &format!("{available}working sets need {}.", rounded(largest)))
+    let memory = &facts.machine.memory;
+    let limited = memory.is_bound_by_group();
+    let which = if limited { "left within the control group's limit" } else { "free" };
+    let seen = match memory.obtainable_bytes() {
+        Some(bytes) => format!("{} of memory are {which}, and working sets need {}.", rounded(bytes), rounded(largest)),
+        None => format!("Working sets need {}.", rounded(largest)),
+    };
+    let check = by_rule("free_memory", value, &seen);
+    if check.advice.is_empty() || !limited {
+        return check;
+    }
+    Check { advice: "Raise the memory limit of the control group (memory.max).".to_owned(), ..check }
 }
 
 /// Without a directory only direct I/O is checked.
@@ -309,6 +318,19 @@ mod tests {
         assert!(limited(8 << 30).is_empty(), "a limit that leaves room");
         assert_eq!(limited(3 << 29), warned("memory_limit"));
         assert_eq!(limited(1 << 30), [("memory_limit".to_owned(), CheckStatus::Bad)]);
+    }
+
+    #[test]
+    fn in_a_memory_cgroup_of_400_mib_the_limit_counts_and_not_the_free_memory_of_the_machine() {
+        let mut machine = well();
+        machine.memory.available_bytes = Some(19 << 30);
+        machine.caches[0].bytes = Some(256 << 20);
+        (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(400 << 20), Some(16 << 20));
+        let checks = all(&machine, &settings_of_two(), Some(&target()), |_| {});
+        let check = checks.iter().find(|check| check.code == "free_memory").unwrap();
+        assert_ne!(check.status, CheckStatus::Ok, "{check:?}");
+        assert!(check.text.starts_with("384 MiB of memory are left within the control group's limit"), "{check:?}");
+        assert!(check.advice.contains("memory.max"), "{check:?}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
 use super::solver;
 use crate::fields::{IsaChoice, each};
-use crate::request::{LEAST_SAMPLES, Request, in_table, obtainable_bytes};
+use crate::request::{LEAST_SAMPLES, Request, in_table};
 use crate::threads::{place, thread_counts};
 
 /// The default alignment: that of mapped memory.
@@ -270,13 +270,13 @@ impl Row<'_> {
     fn order(&self) -> u64 {
         let Means { op, element, .. } = *self.means;
         let timed = if op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { element };
-        let (obtainable_bytes, aim_seconds) = (obtainable_bytes(self.machine), self.stanza.aim_seconds);
+        let (obtainable_bytes, aim_seconds) = (self.machine.memory.obtainable_bytes(), self.stanza.aim_seconds);
         let bounds = Bounds { op, element, obtainable_bytes, aim_seconds };
         bounds.order(self.rate(timed, self.cpus), self.rate(timed, self.most))
     }
 
     fn too_large(&self, params: &LinpackParams) -> Option<String> {
-        let obtainable = obtainable_bytes(self.machine)?;
+        let obtainable = self.machine.memory.obtainable_bytes()?;
         let bytes = cost::most_bytes(params.op, params.element, params.n, params.lda);
         let (excess, padded) = (params.lda - params.n, self.shape.lda.is_none_or(|lda| lda == Leading::Padded));
         let lda_of = |n: u64| if padded { solver::padded(params.element, n) } else { n + excess };
