@@ -17,7 +17,7 @@ use super::working_sets::{
     Asked, CACHES_PER_WORKING_SET, Obtainable, level_bytes, room_for_blocks, steps_of_levels, working_sets,
 };
 use crate::fields::each;
-use crate::request::{Request, exact, in_table};
+use crate::request::{Request, exact, in_table, is_asked};
 
 /// Expected bytes per second of filling memory: between freed memory and memory that a hypervisor must provide.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
@@ -127,17 +127,18 @@ fn rows_of(
     let cache_bytes = machine.last_level_caches_behind(&seats.cpus);
     let obtainable = Obtainable::of(machine, seats.memory_node);
     let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), obtainable.most());
-    let sets = working_sets(request, stanza, Asked { cache_bytes, room, obtainable })?;
+    let sets = working_sets(stanza, Asked { cache_bytes, room, obtainable });
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
     let levels = match stanza.working_sets() {
         WorkingSets::Sweep { .. } => Some(steps_of_levels(&sets, &level_bytes(machine, &seats.cpus))),
         _ => None,
     };
     let one = One { request, stanza, combination, seats, cache_bytes, obtainable, varied, levels };
-    let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
-    match sets.iter().find_map(unfit).filter(|_| !request.choices.memory.block.is_empty()) {
+    let rows: Vec<Planned> = sets.into_iter().map(|working_set| one.row(working_set)).collect();
+    let asked = rows.iter().filter(|row| is_asked(request, &row.experiment.id));
+    match asked.filter_map(|row| one.refusal(row.experiment.memory()?)).next() {
         Some(sentence) => Err(PlanError(sentence)),
-        None => Ok(sets.into_iter().map(|working_set| one.row(working_set)).collect()),
+        None => Ok(rows),
     }
 }
 
@@ -232,6 +233,15 @@ impl One<'_> {
         known.or(too_large).or_else(|| unfit_blocks(params)).or(alone)
     }
 
+    /// Why the request is refused: the user chose something impossible.
+    fn refusal(&self, params: &MemoryParams) -> Option<String> {
+        let chosen = &self.request.choices.memory;
+        let unfit = unfit_blocks(params).filter(|_| !chosen.block.is_empty());
+        // Of several nodes another may have the memory.
+        let one_place = !chosen.working_sets.is_empty() && self.seats.memory_node.is_none();
+        unfit.or_else(|| self.obtainable.obstacle(params.working_set).filter(|_| one_place))
+    }
+
     /// The warning for a working set that caches may hold, except on a suite's own curve.
     fn possibly_cached(&self, params: &MemoryParams) -> Option<Warning> {
         let of_curve = self.varied && self.request.choices.memory.working_sets.is_empty();
@@ -297,9 +307,14 @@ mod tests {
             |stanza: &mut MemoryChoice| (stanza.op, stanza.working_sets) = (vec![MemoryOp::Read], vec![4 << 30]);
         let rows = rows_on(&machine, too_large).unwrap();
         assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("2.0 GiB"))));
-        let asked = Asked { obtainable: Obtainable::of(&machine, None), ..Asked::default() };
-        let refused = working_sets(&request(true), &stanza(too_large), asked).unwrap_err();
+        // Of the chosen working sets the filter excludes those that are too large.
+        let suite = Suite { memory: vec![stanza(too_large)], ..Suite::embedded("quick").unwrap() };
+        let mut request = request_of(suite);
+        request.choices.memory.working_sets = vec![4 << 30];
+        let refused = expand(&request, &machine).unwrap_err();
         assert!(refused.0.contains("4GiB") && refused.0.contains("2.0 GiB"), "{refused}");
+        request.filter = Some("**/1MiB/**".to_owned());
+        assert!(expand(&request, &machine).unwrap().iter().all(|row| row.obstacle.is_some()));
     }
 
     #[test]

@@ -8,12 +8,10 @@ use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern};
 use model::machine::Machine;
 use model::number::UnitScale;
-use model::plan::PlanError;
 use model::unit::format_size;
 
 use super::blocks::parts;
 use super::choice::{MemoryChoice, WorkingSets};
-use crate::request::Request;
 
 /// Cache lines of each thread of a pair.
 pub const LINES_OF_EACH: usize = 16;
@@ -93,7 +91,7 @@ pub(super) struct Asked {
     pub(super) obtainable: Obtainable,
 }
 
-pub(super) fn working_sets(request: &Request, stanza: &MemoryChoice, asked: Asked) -> Result<Vec<u64>, PlanError> {
+pub(super) fn working_sets(stanza: &MemoryChoice, asked: Asked) -> Vec<u64> {
     let obtainable = asked.obtainable.bytes;
     // Under load the chase has half of the working set, which must exceed the caches.
     let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
@@ -106,16 +104,11 @@ pub(super) fn working_sets(request: &Request, stanza: &MemoryChoice, asked: Aske
         within(fitting.unwrap_or(bytes), obtainable)
     };
     match stanza.working_sets() {
-        _ if stanza.only_pattern() == MemoryPattern::Pair => Ok(vec![PAIR_BYTES]),
-        WorkingSets::Least(least) => Ok(vec![beyond(least)]),
-        WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))]),
-        WorkingSets::Sweep { from, least } => Ok(octaves(from, beyond(least))),
-        WorkingSets::Exactly(sets) => {
-            // Of several nodes another may have the memory.
-            let named = !request.choices.memory.working_sets.is_empty() && asked.obtainable.node.is_none();
-            let refused = sets.iter().find_map(|bytes| asked.obtainable.obstacle(*bytes));
-            refused.filter(|_| named).map_or(Ok(sets), |reason| Err(PlanError(reason)))
-        }
+        _ if stanza.only_pattern() == MemoryPattern::Pair => vec![PAIR_BYTES],
+        WorkingSets::Least(least) => vec![beyond(least)],
+        WorkingSets::About(bytes) => vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))],
+        WorkingSets::Sweep { from, least } => octaves(from, beyond(least)),
+        WorkingSets::Exactly(sets) => sets,
     }
 }
 
@@ -153,7 +146,7 @@ pub(super) fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tests::{request, stanza};
+    use crate::memory::tests::stanza;
     use crate::tests::machine_with_cpus;
 
     #[test]
@@ -162,22 +155,23 @@ mod tests {
         let gib = 1_u64 << 30;
         let obtainable = Obtainable::of(&machine, None);
         let asked = |cache| Asked { cache_bytes: Some(cache), room: 0, obtainable };
-        let least = |cache| working_sets(&request(false), &stanza(|_| {}), asked(cache)).unwrap();
+        let least = |cache| working_sets(&stanza(|_| {}), asked(cache));
         assert_eq!(least(32 << 20), [gib]);
         assert_eq!(least(gib), [4 * gib]);
         assert_eq!(least(64 * gib), [8 * gib], "half of 16 GiB");
         let classic = |cache| {
             let stanza = stanza(|stanza| stanza.classic = Some("WS".into()));
-            working_sets(&request(false), &stanza, asked(cache)).unwrap()
+            working_sets(&stanza, asked(cache))
         };
         assert_eq!((classic(300 << 20), least(300 << 20)), (vec![2 * gib], vec![1200 << 20]), "a size that pmbw has");
         assert_eq!(classic(64 * gib), [8 * gib]);
         let exactly = |bytes| {
             let stanza = stanza(|stanza| stanza.working_sets = vec![bytes]);
-            working_sets(&request(true), &stanza, asked(gib))
+            working_sets(&stanza, asked(gib))
         };
-        assert_eq!(exactly(8 << 20), Ok(vec![8 << 20]));
-        assert!(exactly(17 * gib).unwrap_err().0.contains("does not fit"));
+        assert_eq!((exactly(8 << 20), exactly(17 * gib)), (vec![8 << 20], vec![17 * gib]));
+        assert_eq!(obtainable.obstacle(16 * gib), None);
+        assert!(obtainable.obstacle(17 * gib).is_some_and(|why| why.contains("does not fit")));
     }
 
     #[test]
@@ -189,7 +183,7 @@ mod tests {
         let machine = machine_with_cpus(2);
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
         let asked = Asked { cache_bytes: Some(512 << 20), room: 0, obtainable: Obtainable::of(&machine, None) };
-        let sizes = working_sets(&request(false), &sweep, asked).unwrap();
+        let sizes = working_sets(&sweep, asked);
         assert_eq!(sizes.last(), Some(&(2 << 30)));
     }
 }

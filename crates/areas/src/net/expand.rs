@@ -12,7 +12,7 @@ use model::warning::Warning;
 use super::choice::NetChoice;
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
 use crate::fields::MOST_THREADS;
-use crate::request::{Request, exact, in_table};
+use crate::request::{Request, exact, in_table, is_asked};
 use crate::threads::{place, thread_counts};
 
 /// Seconds of round trips on an idle network before it is loaded.
@@ -39,8 +39,11 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
         for kind in kinds(stanza, request.peer.as_deref().unwrap_or(LOOPBACK)) {
             for threads in thread_counts(request, &stanza.threads, machine) {
                 let params = NetParams { threads, ..kind.clone() };
-                check(&params).map_err(PlanError)?;
-                rows.push(row(request, machine, stanza, &params));
+                match check(&params) {
+                    Ok(()) => rows.push(row(request, machine, stanza, &params)),
+                    Err(sentence) if is_asked(request, &net_id(&params)) => return Err(PlanError(sentence)),
+                    Err(_) => {}
+                }
             }
         }
     }

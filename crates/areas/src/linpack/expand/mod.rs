@@ -15,7 +15,7 @@ use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
 use super::solver;
 use crate::fields::{IsaChoice, each};
-use crate::request::{LEAST_SAMPLES, Request, in_table};
+use crate::request::{LEAST_SAMPLES, Request, in_table, is_asked};
 use crate::threads::{place, thread_counts};
 
 /// The default alignment: that of mapped memory.
@@ -206,9 +206,7 @@ impl Row<'_> {
         let missing = self.means.obstacle.clone();
         let too_large = self.too_large(&params).filter(|_| missing.is_none());
         let is_chosen = !self.request.choices.linpack.n.is_empty() && self.stanza.role == Role::Subject;
-        if let Some(sentence) = too_large.as_ref().filter(|_| is_chosen) {
-            return Err(PlanError(sentence.clone()));
-        }
+        let refusal = too_large.clone().filter(|_| is_chosen);
         let obstacle = missing.or(too_large).or_else(|| self.too_long(sample_seconds));
         let chosen = LinpackChoices {
             n: self.shape.n != Order::Auto,
@@ -222,6 +220,9 @@ impl Row<'_> {
         let method = solver::method(params.engine, params.op, params.element);
         let classic = self.stanza.classic.then(|| in_table(Area::Linpack, "LINPACK", Some(operations)));
         let experiment = Experiment { classic, ..Experiment::new(linpack_id(&params, chosen), params, method) };
+        if let Some(sentence) = refusal.filter(|_| is_asked(self.request, &experiment.id)) {
+            return Err(PlanError(sentence));
+        }
         Ok(Planned {
             exact_work: Some(operations).filter(|_| self.request.exact_workload && self.stanza.classic),
             setup_seconds,
@@ -284,7 +285,10 @@ impl Row<'_> {
         (bytes > obtainable).then(|| {
             let [needed, available] = [bytes, obtainable].map(|bytes| format_size(bytes >> 20 << 20));
             let needs = format!("N = {} needs {needed}, but only {available} of memory is available", params.n);
-            format!("{needs}; the largest N that fits is {}", largest())
+            match largest() {
+                0 => format!("{needs}; no N fits, because the buffers of the solver alone need more"),
+                n => format!("{needs}; the largest N that fits is {n}"),
+            }
         })
     }
 
