@@ -147,3 +147,29 @@ fn duplicates_and_errors_of_ping_are_no_answers() {
     let more = recorded("ping-iputils-duplicates-errors.txt").replace("2 received", "4 received");
     assert!(why("ping", &experiment, &more).contains("4 answers of 3 requests"));
 }
+
+#[test]
+fn another_program_of_the_same_name_is_told_apart_by_its_answer() {
+    let answer = |id: &str, stdout: &str, stderr: &str| {
+        let output = Output { stdout: stdout.to_owned(), stderr: stderr.to_owned(), status: Some(1) };
+        crate::version_in_answer(tool(id).description(), &output).unwrap_err().0
+    };
+    let fiona = recorded("fiona-fio.txt");
+    let version = fiona.lines().nth(1).unwrap();
+    let expected =
+        "this program is not fio of https://github.com/axboe/fio: 'fio --version' prints 'fio, version 1.9.4'";
+    assert_eq!(answer("fio", version, ""), expected);
+    let busybox =
+        "ping: invalid option -- 'V'\nBusyBox v1.36.1 (Debian 1:1.36.1-9) multi-call binary.\n\nUsage: ping HOST\n";
+    let reason = answer("ping", "", busybox);
+    assert!(reason.starts_with("this program is not ping of https://github.com/iputils/iputils"), "{reason}");
+    assert!(reason.contains("'BusyBox v1.36.1 (Debian"), "{reason}");
+    // A program that cannot start may be the tool.
+    let broken = "fio: error while loading shared libraries: libaio.so.1.0: cannot open shared object file";
+    assert!(answer("fio", "", broken).contains("does not print a version: fio: error while"));
+    // Whatever they print is no value.
+    let measured = fiona.split_once("$ fio --name").unwrap().1;
+    assert!(why("fio", &disk(disk_params(4)), measured).contains("Error: No such option: --name"));
+    let pings = net(Protocol::Udp, NetMode::Pingpong, 48, 1);
+    assert!(why("ping", &pings, &recorded("ping-busybox.txt")).contains("no count"));
+}
