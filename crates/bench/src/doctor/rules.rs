@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("loopback", Thresholds::Own(Some(1.0), None),
         "Network benchmarks within this machine would be skipped.", "Run the command above as the superuser."),
     rule("io_uring", Thresholds::Own(None, None),
-        "Disk benchmarks would use blocking threads instead, which may be slower at high queue depths.",
+        "It may be slower at high queue depths.",
         "Set sysctl kernel.io_uring_disabled=0, allow io_uring in the seccomp profile, or raise ulimit -l."),
 ];
 

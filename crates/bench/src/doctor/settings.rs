@@ -184,7 +184,14 @@ fn disk(facts: &Facts<'_>) -> Vec<Check> {
     };
     let direct = by_rule("direct_io", bad, &seen);
     let uring = match &disk.no_io_uring {
-        Some(why) => remark("io_uring", 1.0, &format!("io_uring is not available: {why}.")),
+        Some(why) => {
+            let engine = if disk.no_libaio.is_none() { "libaio" } else { "sync (blocking threads)" };
+            remark(
+                "io_uring",
+                1.0,
+                &format!("io_uring is not available: {why}. Disk benchmarks use the engine {engine}."),
+            )
+        }
         None => by_rule("io_uring", 0.0, "io_uring is available."),
     };
     vec![room(facts, disk), direct, uring]
@@ -362,6 +369,16 @@ mod tests {
         }
         let refused = DiskTarget { no_io_uring: Some("the kernel has it switched off".into()), ..target() };
         assert!(of_disk(Some(&refused)).is_empty(), "threads that wait do as well");
+        // The engine is that of the plan.
+        for no_libaio in [None, Some("a sandbox hides it".to_owned())] {
+            let disk = DiskTarget { no_libaio, ..refused.clone() };
+            let checks = all(&well(), &settings_of_two(), Some(&disk), |facts| {
+                let engine = facts.rows.iter().find_map(|row| Some(row.experiment.disk()?.engine)).unwrap();
+                let seen = super::disk(facts).into_iter().find(|check| check.code == "io_uring").unwrap();
+                assert!(seen.text.contains(&format!("use the engine {engine}")), "{engine}: {seen:?}");
+            });
+            assert!(checks.iter().any(|check| check.code == "io_uring"));
+        }
         assert_eq!(of_disk(None), warned("direct_io"));
     }
 }
