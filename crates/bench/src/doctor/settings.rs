@@ -23,8 +23,17 @@ pub(super) struct Facts<'a> {
     pub(super) disk: Option<&'a DiskTarget>,
     pub(super) file_bytes: u64,
     pub(super) counter: bool,
-    pub(super) swap_used: Option<f64>,
+    pub(super) swap: Swap,
     pub(super) no_loopback: Option<&'a str>,
+}
+
+/// The swap space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Swap {
+    Unknown,
+    Absent,
+    /// The share in use.
+    Used(f64),
 }
 
 pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
@@ -140,9 +149,10 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
             judged(WarningCode::MemoryLimit, needed, &seen)
         }
     };
-    let swap = match facts.swap_used {
-        None => passed("swap_in_use", "No swap space is configured."),
-        Some(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
+    let swap = match facts.swap {
+        Swap::Unknown => passed("swap_in_use", "Unknown: the kernel does not report its swap space."),
+        Swap::Absent => passed("swap_in_use", "No swap space is configured."),
+        Swap::Used(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
     };
     let huge = known("huge_pages", memory.huge_pages.transparent.as_deref(), "its huge page setting", |state| {
         by_rule("huge_pages", flag(state == "never"), &format!("Transparent huge pages are set to {state}."))
@@ -271,7 +281,7 @@ mod tests {
             disk,
             file_bytes: 1 << 30,
             counter: true,
-            swap_used: None,
+            swap: Swap::Absent,
             no_loopback: None,
         };
         change(&mut facts);
@@ -309,8 +319,8 @@ mod tests {
         assert!(of_machine(|_| {}).is_empty());
         let of_facts = |change: fn(&mut Facts<'_>)| found(all(&well(), &settings_of_two(), Some(&target()), change));
         assert_eq!(of_facts(|facts| facts.counter = false), warned("timer"));
-        assert_eq!(of_facts(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
-        assert!(of_facts(|facts| facts.swap_used = Some(0.2)).is_empty());
+        assert_eq!(of_facts(|facts| facts.swap = Swap::Used(0.7)), warned("swap_in_use"));
+        assert!(of_facts(|facts| facts.swap = Swap::Used(0.2)).is_empty());
         assert_eq!(of_facts(|facts| facts.no_loopback = Some("lo is down: ip link set lo up")), warned("loopback"));
         assert_eq!(of_machine(|machine| machine.os.clocksource = Some("hpet".into())), warned("clock_source"));
         let never = |machine: &mut Machine| machine.memory.huge_pages.transparent = Some("never".into());

@@ -249,7 +249,8 @@ fn in_a_network_namespace_of_its_own_the_interfaces_are_its_own() {
         return skip("interfaces of a network namespace", "it needs the superuser, unshare and ip");
     };
     let info = crate::common::printed(&crate::common::ran(command));
-    let nics: Vec<_> = info["machine"]["nics"].as_array().expect("interfaces").iter().map(|nic| nic["name"].clone()).collect();
+    let nics: Vec<_> =
+        info["machine"]["nics"].as_array().expect("interfaces").iter().map(|nic| nic["name"].clone()).collect();
     assert_eq!(nics, ["lo"], "{info:#}");
     let ran = in_a_network_of_their_own(&scratch, "ip link set lo up").expect("a namespace");
     let document = stored(&scratch);
