@@ -1,11 +1,8 @@
 //! JSON reports of tools: text around the report is ignored, contradictory keys have no value, and a tool's error is quoted.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::output::{Output, ToolError};
 
@@ -26,9 +23,9 @@ pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, 
 /// The first JSON object or list of a text that starts a line; without one, the error quotes the complaint in `output`.
 pub(crate) fn json_report(tool: &str, text: &str, output: &Output) -> Result<Value, ToolError> {
     let report = report_in(text);
-    let mut reports = serde_json::Deserializer::from_str(report).into_iter::<Report>();
+    let mut reports = serde_json::Deserializer::from_str(report).into_iter::<Value>();
     let reason = match reports.next() {
-        Some(Ok(Report(report))) => return Ok(report),
+        Some(Ok(value)) => return Ok(without_contradictions(value, &report[..reports.byte_offset()])),
         Some(Err(error)) => match not_a_number(report) {
             Some(what) => return Err(ToolError(format!("{tool}'s report has {what} instead of a number"))),
             None => error.to_string(),
@@ -36,6 +33,16 @@ pub(crate) fn json_report(tool: &str, text: &str, output: &Output) -> Result<Val
         None => "it has no object".to_owned(),
     };
     Err(ToolError(format!("{tool}'s report is not JSON ({reason}): {}", output.complaint())))
+}
+
+/// The value without those of contradictory keys, of which the last would count.
+fn without_contradictions(mut value: Value, text: &str) -> Value {
+    for place in Scan::of(text) {
+        if let Some(value) = value.pointer_mut(&place) {
+            *value = Value::String(CONTRADICTORY.to_owned());
+        }
+    }
+    value
 }
 
 /// The text from the first line on that begins an object, or a list of objects.
@@ -66,69 +73,81 @@ fn not_a_number(report: &str) -> Option<String> {
     None
 }
 
-/// A value in which a key with several different values has [`CONTRADICTORY`] as its value.
-struct Report(Value);
-
-impl<'de> Deserialize<'de> for Report {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ReportVisitor).map(Self)
-    }
+/// Walks a valid report for keys that an object has several times with different values.
+struct Scan<'a> {
+    rest: &'a str,
+    /// JSON pointers of these keys.
+    found: Vec<String>,
 }
 
-struct ReportVisitor;
-
-impl<'de> Visitor<'de> for ReportVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
+impl<'a> Scan<'a> {
+    fn of(report: &'a str) -> Vec<String> {
+        let mut scan = Self { rest: report, found: Vec::new() };
+        scan.value("");
+        scan.found
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(Report(value)) = list.next_element()? {
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
-        let (mut values, mut contradictory) = (BTreeMap::new(), BTreeSet::new());
-        while let Some((key, Report(value))) = object.next_entry::<String, Report>()? {
-            match values.entry(key) {
-                Entry::Vacant(entry) => _ = entry.insert(value),
-                Entry::Occupied(entry) if *entry.get() == value => {}
-                Entry::Occupied(entry) => _ = contradictory.insert(entry.key().clone()),
+    /// The text of the next value; `path` is its pointer.
+    fn value(&mut self, path: &str) -> &'a str {
+        self.rest = self.rest.trim_start();
+        let whole = self.rest;
+        match whole.chars().next() {
+            Some('{') => self.object(path),
+            Some('[') => self.list(path),
+            Some('"') => _ = self.text(),
+            _ => {
+                let end = whole.find(|c: char| c.is_whitespace() || ",]}".contains(c));
+                self.rest = end.map_or("", |end| &whole[end..]);
             }
         }
-        for key in contradictory {
-            values.insert(key, Value::String(CONTRADICTORY.to_owned()));
+        &whole[..whole.len() - self.rest.len()]
+    }
+
+    fn object(&mut self, path: &str) {
+        let mut values: BTreeMap<&str, &str> = BTreeMap::new();
+        self.skip("{");
+        while self.rest.starts_with('"') {
+            let key = self.text();
+            self.skip(":");
+            let place = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let value = self.value(&place);
+            if values.insert(key, value).is_some_and(|other| other != value) {
+                self.found.push(place);
+            }
+            self.skip(",");
         }
-        Ok(Value::Object(values.into_iter().collect()))
+        self.skip("}");
+    }
+
+    fn list(&mut self, path: &str) {
+        self.skip("[");
+        for index in 0.. {
+            if self.rest.is_empty() || self.rest.starts_with(']') {
+                break;
+            }
+            self.value(&format!("{path}/{index}"));
+            self.skip(",");
+        }
+        self.skip("]");
+    }
+
+    /// The contents of a string.
+    fn text(&mut self) -> &'a str {
+        let inside = self.rest.get(1..).unwrap_or_default();
+        let mut is_escaped = false;
+        let end = inside.find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        let end = end.unwrap_or(inside.len());
+        self.rest = inside.get(end + 1..).unwrap_or_default();
+        &inside[..end]
+    }
+
+    fn skip(&mut self, sign: &str) {
+        let rest = self.rest.trim_start();
+        self.rest = rest.strip_prefix(sign).unwrap_or(rest).trim_start();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rejects a tool's reading that cannot be, before anything believes it: values out of range, and values that contradict
 //! each other. Every adapter's reading passes here.
 
-use model::experiment::{DiskParams, Experiment, NetParams, Params};
+use model::experiment::{Area, DiskParams, Experiment, NetParams};
 use model::io::Protocol;
 use model::sample::MetricName;
 use serde_json::{Map, Value};
@@ -31,12 +31,9 @@ pub(crate) fn check(tool: &str, experiment: &Experiment, reading: Reading) -> Re
     numbers_are_positive(&reading.details).map_err(impossible)?;
     latencies_are_in_order(&reading).map_err(impossible)?;
     counts_are_in_range(&reading).map_err(impossible)?;
-    match &experiment.params {
-        Params::Disk(params) => requests_match(params, &reading),
-        Params::Net(params) => bytes_match(params, &reading),
-        _ => Ok(()),
-    }
-    .map_err(impossible)?;
+    let of_disk = experiment.disk().map_or(Ok(()), |params| requests_match(params, &reading));
+    let of_net = experiment.net().map_or(Ok(()), |params| bytes_match(params, &reading));
+    of_disk.and(of_net).map_err(impossible)?;
     Ok(reading)
 }
 
@@ -53,13 +50,11 @@ pub(crate) fn check_operations(tool: &str, threads: u32, reading: Reading) -> Re
 fn value_is_possible(experiment: &Experiment, reading: &Reading) -> Result<(), String> {
     let (value, threads) = (reading.value, f64::from(experiment.params.threads().max(1)));
     let of_threads = |each: f64| 0.0..each * threads;
-    let (range, unit) = match (reading.metric, &experiment.params) {
+    let (range, unit) = match (reading.metric, experiment.area) {
         (MetricName::Latency, _) => (LATENCY_SECONDS, "s of latency"),
         (MetricName::Iops, _) => (0.0..REQUESTS_PER_SECOND, "requests per second"),
-        (_, Params::Memory(_)) => (of_threads(BYTES_PER_SECOND_OF_A_THREAD), "B/s"),
-        (_, Params::Cpu(_) | Params::Linpack(_)) => {
-            (of_threads(OPERATIONS_PER_SECOND_OF_A_THREAD), "operations per second")
-        }
+        (_, Area::Memory) => (of_threads(BYTES_PER_SECOND_OF_A_THREAD), "B/s"),
+        (_, Area::Cpu | Area::Linpack) => (of_threads(OPERATIONS_PER_SECOND_OF_A_THREAD), "operations per second"),
         _ => (0.0..BYTES_PER_SECOND_OF_A_DEVICE, "B/s"),
     };
     // A NaN is in no range.

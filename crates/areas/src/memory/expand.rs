@@ -135,8 +135,8 @@ fn rows_of(
     };
     let one = One { request, stanza, combination, seats, cache_bytes, obtainable, varied, levels };
     let rows: Vec<Planned> = sets.into_iter().map(|working_set| one.row(working_set)).collect();
-    let asked = rows.iter().filter(|row| is_asked(request, &row.experiment.id));
-    match asked.filter_map(|row| one.refusal(row.experiment.memory()?)).next() {
+    let mut asked = rows.iter().filter(|row| is_asked(request, &row.experiment.id));
+    match asked.find_map(|row| one.refusal(row.experiment.memory()?)) {
         Some(sentence) => Err(PlanError(sentence)),
         None => Ok(rows),
     }

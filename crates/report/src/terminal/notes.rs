@@ -128,7 +128,7 @@ impl<'a> Notes<'a> {
         } else if let Some((kind, formula)) = against(row) {
             let text = match kind {
                 PeakKind::Inferred => "The peak is inferred: its work per cycle was rounded from a measurement, \
-                         so a share near 100 % says nothing about the hardware's limit."
+                         so a share near 100 % is no evidence of the hardware's limit."
                     .to_owned(),
                 _ if !mixed || kind == PeakKind::Sustained => return,
                 _ => format!("Share of the {}: {formula}.", kind_words(kind)),

@@ -149,7 +149,7 @@ fn duplicates_and_errors_of_ping_are_no_answers() {
 }
 
 #[test]
-fn another_program_of_the_same_name_is_told_apart_by_its_answer() {
+fn another_program_of_the_same_name_is_distinguished_by_its_answer() {
     let answer = |id: &str, stdout: &str, stderr: &str| {
         let output = Output { stdout: stdout.to_owned(), stderr: stderr.to_owned(), status: Some(1) };
         crate::version_in_answer(tool(id).description(), &output).unwrap_err().0
