@@ -7,6 +7,7 @@ mod answer;
 mod fields;
 mod plan;
 mod request;
+mod size;
 mod suite;
 mod threads;
 

@@ -1,5 +1,7 @@
 //! From a request to the plan.
 
+use std::collections::HashSet;
+
 use model::experiment::{Area as Name, Experiment};
 use model::machine::Machine;
 use model::plan::{Plan, PlanError, Planned, Sampling, TOOL_RUN_SECONDS};
@@ -8,7 +10,7 @@ use verdict::rules::AreaRules;
 
 use crate::request::{AreaEntry, Request};
 use crate::suite::{Suite, matches_id};
-use crate::{cpu, disk, linpack, memory, net};
+use crate::{cpu, disk, linpack, memory, net, size};
 
 /// Every area, in the order of [`Name`]; a new one is a folder and one line here.
 static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
@@ -37,14 +39,13 @@ const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
 /// The plan of a request on a machine; an error for an area or filter that matches nothing, or an impossible choice.
 pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
+    size::check(request)?;
     let mut rows: Vec<Planned> = Vec::new();
+    // Two blocks may ask for the same benchmark.
+    let mut ids = HashSet::new();
     for area in AREAS {
-        for row in (area.expand)(request, machine)? {
-            // Two blocks may ask for the same benchmark.
-            if !rows.iter().any(|other| other.experiment.id == row.experiment.id) {
-                rows.push(row);
-            }
-        }
+        let expanded = (area.expand)(request, machine)?;
+        rows.extend(expanded.into_iter().filter(|row| ids.insert(row.experiment.id.clone())));
     }
     check_areas(request, &rows)?;
     if request.exact_workload && rows.iter().all(|row| row.exact_work.is_none()) {

@@ -8,8 +8,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use machine::Sysroot;
+use model::json::FromJson;
 use model::plan::Plan;
 use model::surroundings::Change;
+use model::wire::MetricSample;
 use serde::{Deserialize, Serialize};
 use sys::file::{is_only_ours, is_own, open_regular_to_append, read_regular};
 
@@ -22,7 +24,7 @@ pub const JOURNAL: &str = "journal.jsonl";
 /// The largest journal that is read.
 const MOST_BYTES: u64 = 256 << 20;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Entry {
     /// The process that writes from here on.
@@ -44,7 +46,6 @@ pub(crate) enum Entry {
     Enough {
         id: String,
     },
-    #[serde(alias = "beside")]
     ReferenceTools {
         id: String,
         tools: Vec<ToolProgress>,
@@ -58,6 +59,22 @@ pub(crate) enum Entry {
         id: String,
     },
 }
+
+model::from_tagged_json!(Entry {
+    "owner" => Owner(value),
+    "asked" => Asked(value),
+    "will_make" => WillMake { path: PathBuf },
+    "started" => Started(value),
+    "sample" => Sample(value),
+    "launched" => Launched(value),
+    "again" => Again { id: String },
+    "enough" => Enough { id: String },
+    "reference_tools" => ReferenceTools { id: String, tools: Vec<ToolProgress> },
+    // Of version 0.1.
+    "beside" => ReferenceTools { id: String, tools: Vec<ToolProgress> },
+    "dropped" => Dropped { id: String, launches: Vec<u32> },
+    "retried" => Retried { id: String },
+});
 
 impl Entry {
     pub(crate) fn row(&self) -> Option<&str> {
@@ -110,10 +127,25 @@ pub struct Owner {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Sample")]
 pub(crate) struct Journalled {
     pub(crate) id: String,
     #[serde(flatten)]
     pub(crate) repetition: Repetition,
+}
+
+/// [`Journalled`] as it is read.
+#[derive(Deserialize)]
+struct Sample {
+    id: String,
+    metrics: Vec<MetricSample>,
+    histogram: Option<String>,
+}
+
+impl From<Sample> for Journalled {
+    fn from(Sample { id, metrics, histogram }: Sample) -> Self {
+        Self { id, repetition: Repetition { metrics, histogram } }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -260,7 +292,16 @@ fn read_whole(mut file: &File) -> io::Result<Vec<u8>> {
 
 /// The lines of a journal; cut-off lines and those of later versions are skipped.
 fn parse(bytes: &[u8]) -> Vec<Entry> {
-    bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| Entry::from_json(line).ok()).collect()
+}
+
+/// Parses bytes as a journal and writes its entries: for the fuzzer, which looks for panics.
+#[doc(hidden)]
+pub fn read_as_journal(bytes: &[u8]) {
+    for entry in parse(bytes) {
+        entry.row();
+        let _ = serde_json::to_string(&entry);
+    }
 }
 
 fn owner(entries: &[Entry]) -> Option<&Owner> {

@@ -36,9 +36,9 @@ pub(crate) fn status(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Writes an error or a remark to standard error; failure to do so is ignored.
+/// Writes an error or a remark to standard error, with hidden characters replaced; failure to do so is ignored.
 pub(crate) fn complain(sentence: &str) {
-    let _ = writeln!(io::stderr(), "assay: {sentence}");
+    let _ = writeln!(io::stderr(), "assay: {}", report::visible(sentence));
 }
 
 /// The error that a file cannot be written.

@@ -6,6 +6,7 @@ mod commands;
 mod environment;
 mod exit;
 mod progress;
+mod stack;
 
 use std::process::ExitCode;
 
@@ -13,6 +14,10 @@ use exit::Outcome;
 
 fn main() -> ExitCode {
     let began = bench::host::program_began();
+    stack::with_room(run, began)
+}
+
+fn run(began: f64) -> ExitCode {
     bench::host::survive_file_size_limit();
     commands::setup::answer_shell();
     let arguments = args::parse();

@@ -8,6 +8,9 @@ mod discovery;
 mod disk;
 mod expected;
 #[cfg(test)]
+#[path = "tests/field.rs"]
+mod field;
+#[cfg(test)]
 #[path = "tests/fixture.rs"]
 mod fixture;
 mod ledger;

@@ -235,7 +235,7 @@ pub struct Observations {
 }
 
 /// What a worker says, one line each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the members say what their fields are")]
 pub enum Message {
@@ -257,7 +257,7 @@ pub enum Message {
     Sample {
         metrics: Vec<MetricSample>,
         /// Time of each operation: `HdrHistogram` of nanoseconds (V2 compressed, base64), a colon, the longest.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         histogram: Option<String>,
     },
     /// All samples taken and every result checked.
@@ -272,3 +272,14 @@ pub enum Message {
         reason: String,
     },
 }
+
+crate::from_tagged_json!(Message {
+    "ready" => Ready,
+    "listening" => Listening { address: String },
+    "preparing" => Preparing { done: f64 },
+    "working" => Working,
+    "sample" => Sample { metrics: Vec<MetricSample>, #[serde(default)] histogram: Option<String> },
+    "done" => Done { observations: Box<Observations> },
+    "unavailable" => Unavailable { reason: String },
+    "failed" => Failed { reason: String },
+});

@@ -22,6 +22,7 @@ pub mod terminal;
 use model::document::Document;
 
 pub use commands::{doctor, info, plan, references};
+pub use formats::escape::visible;
 pub use formats::{benchfmt, csv, json, junit, latex, markdown, prometheus, schema};
 pub use render::RenderError;
 pub use style::Style;

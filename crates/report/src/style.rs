@@ -1,5 +1,7 @@
 //! Width, characters and colours of text for people. Nothing depends on colour alone.
 
+use crate::formats::escape::one_line;
+
 /// What the output may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -101,10 +103,9 @@ impl Style {
         format!("\x1b[{}m{inner}\x1b[0m{blanks}", tone as u8)
     }
 
-    /// Text from elsewhere on one line, without control characters, and without what this style cannot show.
+    /// Text from elsewhere on one line, without hidden characters, and without what this style cannot show.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-        self.plain(&words.collect::<Vec<_>>().join(" "))
+        self.plain(&one_line(text))
     }
 
     /// Text without what this style cannot show.
@@ -141,8 +142,8 @@ mod tests {
 
     #[test]
     fn text_from_elsewhere_cannot_break_the_page() {
-        assert_eq!(Style::PLAIN.clean("a\x1b[31m\n b × ß"), "a [31m b x ?");
-        assert_eq!(RICH.clean(" Größe\t×  2 "), "Größe × 2");
+        assert_eq!(Style::PLAIN.clean("a\x1b[31m\n b × ß"), "a?[31m b x ?");
+        assert_eq!(RICH.clean(" Größe\t×  2 \u{202e}"), "Größe × 2 \u{fffd}");
     }
 
     #[test]

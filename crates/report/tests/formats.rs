@@ -401,6 +401,37 @@ fn text_from_elsewhere_stays_text_in_every_form() {
 }
 
 #[test]
+fn hidden_characters_are_visible_in_every_format() {
+    let hidden = |c: char| {
+        let is_format = "\u{61c}\u{feff}".contains(c)
+            || ['\u{200b}'..='\u{200f}', '\u{202a}'..='\u{202e}'].iter().any(|range| range.contains(&c));
+        (c.is_control() && !matches!(c, '\n' | '\t')) || is_format || ('\u{2060}'..='\u{2069}').contains(&c)
+    };
+    let all: Vec<char> = ('\0'..='\u{feff}').filter(|c| hidden(*c)).collect();
+    assert_eq!(all.len(), 29 + 1 + 32 + 1 + 5 + 5 + 10 + 1 + 1);
+    let mut next = all.iter().cycle();
+    let mut text = || format!("a{}b{}c", next.next().unwrap(), next.next().unwrap());
+    let whole: String = all.iter().collect();
+    let [each, together] = [
+        fixture::with_text(fixture::hostile(), &mut text),
+        fixture::with_text(fixture::hostile(), &mut || whole.clone()),
+    ];
+    for (renderer, document) in RENDERERS.iter().flat_map(|one| [(one, &each), (one, &together)]) {
+        if renderer.name == "json" {
+            continue;
+        }
+        let text = (renderer.render)(document).unwrap();
+        assert_eq!(text.chars().find(|c| hidden(*c)), None, "{}", renderer.name);
+        let replaced = match renderer.name {
+            "text" => "?",
+            "latex" => "FFFD",
+            _ => "\u{fffd}",
+        };
+        assert!(text.contains(replaced), "{}", renderer.name);
+    }
+}
+
+#[test]
 fn forms_as_they_are() {
     let (troubled, hostile) = (fixture::troubled(), fixture::hostile());
     for renderer in RENDERERS.iter().filter(|one| !["html", "text", "json", "csv"].contains(&one.name)) {

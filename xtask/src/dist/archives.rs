@@ -23,8 +23,9 @@ pub(super) fn tarball(release: &Release, program: &Path, system: &str) -> Result
     must(release.command("sh", &["-c", &copy]).current_dir(&folder))?;
     let file = release.made.join(format!("{name}.tar.gz"));
     let pack = format!(
-        "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -cf - {name} | gzip -n -9 > {}",
+        "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -cf - {name} | python3 {} gzip > {}",
         release.epoch,
+        compress(release),
         file.display()
     );
     must(release.command("sh", &["-c", &pack]).current_dir(&release.stage))
@@ -51,7 +52,14 @@ pub(super) fn wheel(release: &Release, program: &Path, platform: &str) -> Result
     let wheel = "Wheel-Version: 1.0\nGenerator: cargo xtask dist\nRoot-Is-Purelib: false\n".to_owned();
     release.write(&info.join("WHEEL"), wheel + &tags.collect::<String>())?;
     let [folder, made] = [&folder, &release.made].map(|path| path.display().to_string());
-    must(&mut release.command("wheel", &["pack", &folder, "--dest-dir", &made]))
+    must(&mut release.command("wheel", &["pack", &folder, "--dest-dir", &made]))?;
+    let file = format!("{made}/{base}-py3-none-{platform}.whl");
+    must(&mut release.command("python3", &[&compress(release), "zip", &file]))
+}
+
+/// The program that compresses further than gzip and zip do.
+fn compress(release: &Release) -> String {
+    release.shell.root().join("packaging/compress.py").display().to_string()
 }
 
 /// The deb and the rpm.

@@ -34,13 +34,12 @@ pub(super) fn without_libc(release: &Release) -> Result<PathBuf, String> {
     Ok(release.shell.target().join(STATIC).join("dist/assay"))
 }
 
-/// Leaves the folders of this machine out of what is compiled, and keeps equal functions once.
+/// Leaves the folders of this machine out of what is compiled.
 fn without_paths<'c>(release: &Release, command: &'c mut Command) -> &'c mut Command {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let once = "-Clink-arg=-Wl,--icf=all".to_owned();
-    let flags = [remap(release.shell.root(), "/assay"), remap(&cargo, "/cargo"), once];
+    let flags = [remap(release.shell.root(), "/assay"), remap(&cargo, "/cargo")];
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
 }
 

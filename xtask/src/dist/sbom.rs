@@ -23,7 +23,7 @@ pub(super) fn write(release: &Release) -> Result<(), String> {
         "specVersion": "1.5",
         "version": 1,
         "metadata": {
-            "timestamp": staging::time(release)?,
+            "timestamp": staging::time(release, "+%Y-%m-%dT%H:%M:%SZ")?,
             "component": {"type": "application", "name": "assay", "version": release.version},
         },
         "components": components(&tree, &checksums(&lock)?),

@@ -34,18 +34,20 @@ pub(super) fn stage(release: &Release, program: &Path) -> Result<(), String> {
         release.copy(&release.shell.root().join(name), &doc.join(name))?;
     }
     release.write(&doc.join("copyright"), copyright(release)?)?;
+    // In the format that Debian's tools read.
     let changes = format!(
-        "---\n- semver: {}\n  date: {}\n  packager: The Assay authors <assay@users.noreply.github.com>\n  changes:\n    - note: see CHANGELOG.md\n",
+        "assay ({}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The Assay authors \
+         <assay@users.noreply.github.com>  {}\n",
         release.version,
-        time(release)?
+        time(release, "--rfc-email")?
     );
-    release.write(&release.stage.join("changelog.yaml"), changes)
+    release.write(&doc.join("changelog"), changes)?;
+    must(&mut release.command("gzip", &["-n", "-9", &doc.join("changelog").display().to_string()]))
 }
 
-/// The time of the commit as RFC 3339.
-pub(super) fn time(release: &Release) -> Result<String, String> {
-    let date =
-        output(&mut release.command("date", &["-u", "-d", &format!("@{}", release.epoch), "+%Y-%m-%dT%H:%M:%SZ"]));
+/// The time of the commit in a format of `date`.
+pub(super) fn time(release: &Release, format: &str) -> Result<String, String> {
+    let date = output(&mut release.command("date", &["-u", "-d", &format!("@{}", release.epoch), format]));
     date.map(|date| date.trim().to_owned()).ok_or_else(|| "date failed".to_owned())
 }
 

@@ -41,7 +41,7 @@ const BANS: &[Ban] = &[
     },
     Ban {
         words: &["std : : fs", "std : : net", "std : : process", "std : : os", "std : : thread"],
-        only_in: &["bench", "cli", "cluster", "lab", "machine", "sys", "xtask"],
+        only_in: &["bench", "cli", "cluster", "fuzz", "lab", "machine", "sys", "xtask"],
         tests_too: false,
         rule: "areas, kernels, model, report, stats, tools and verdict compute and do nothing else",
     },

@@ -14,7 +14,7 @@ pub(crate) const VERSIONS: [u32; 2] = [2, 2];
 /// Maximum length of an unauthenticated client's message.
 pub(crate) const MOST_BYTES_BEFORE: usize = 4096;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ClientMessage {
     Hello(Hello),
@@ -24,6 +24,12 @@ pub(crate) enum ClientMessage {
     },
     Alive,
 }
+
+model::from_tagged_json!(ClientMessage {
+    "hello" => Hello(value),
+    "proof" => Proof { proof: Option<String> },
+    "alive" => Alive,
+});
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Hello {
@@ -35,7 +41,7 @@ pub(crate) struct Hello {
     pub(crate) nonce: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ServerMessage {
     /// Answers a hello.
@@ -57,6 +63,16 @@ pub(crate) enum ServerMessage {
         reason: String,
     },
 }
+
+model::from_tagged_json!(ServerMessage {
+    "welcome" => Welcome(value),
+    "known" => Known(value),
+    "queued" => Queued { ahead: u32 },
+    "admitted" => Admitted(value),
+    "alive" => Alive,
+    "refused" => Refused { cause: Cause, reason: String },
+    "over" => Over { reason: String },
+});
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -164,6 +180,8 @@ pub(crate) fn family(address: SocketAddr) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use model::json::FromJson;
+
     use super::*;
 
     #[test]
@@ -185,8 +203,8 @@ mod tests {
     fn a_refusal_of_a_later_version_is_read() {
         let text = r#"{"kind":"refused","cause":"weather","reason":"it rains","since":3}"#;
         let refused = ServerMessage::Refused { cause: Cause::Other, reason: "it rains".to_owned() };
-        assert_eq!(serde_json::from_str::<ServerMessage>(text).unwrap(), refused);
-        assert!(serde_json::from_str::<ClientMessage>(r#"{"kind":"sing"}"#).is_err());
+        assert_eq!(ServerMessage::from_json(text.as_bytes()).unwrap(), refused);
+        assert!(ClientMessage::from_json(br#"{"kind":"sing"}"#).is_err());
     }
 
     #[test]

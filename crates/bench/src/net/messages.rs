@@ -5,7 +5,7 @@ use model::document::TcpConditions;
 use model::experiment::NetParams;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RunRequest {
     Open(Box<Opening>),
@@ -43,7 +43,14 @@ pub(crate) struct Asked {
     pub(crate) sent_bytes: Vec<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+model::from_tagged_json!(RunRequest {
+    "open" => Open(value),
+    "window" => Window(value),
+    "count" => Count(value),
+    "alive" => Alive,
+});
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum RunReply {
     Opened(Box<Opened>),
@@ -61,6 +68,15 @@ pub(crate) enum RunReply {
         reason: String,
     },
 }
+
+model::from_tagged_json!(RunReply {
+    "opened" => Opened(value),
+    "complete" => Complete,
+    "counted" => Counted(value),
+    "arriving" => Arriving,
+    "begun" => Begun { number: u32 },
+    "refused" => Refused { reason: String },
+});
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {

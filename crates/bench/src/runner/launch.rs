@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use model::json::FromJson;
 use model::wire::{Ends, Message, Role, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process;
@@ -157,7 +158,7 @@ impl Worker {
             return Err(Some(Outcome::Interrupted));
         }
         match self.lines.recv_timeout(LOOK_AROUND) {
-            Ok(line) => serde_json::from_str(&line)
+            Ok(line) => Message::from_json(line.as_bytes())
                 .map(Some)
                 .map_err(|error| Some(Outcome::Failed(format!("the worker process sent an invalid message: {error}")))),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -264,7 +265,7 @@ impl Worker {
     fn hear_the_other(&mut self, at_most: Duration) {
         let Some(other) = self.other.as_mut().filter(|_| self.word_of_the_other.is_none()) else { return };
         let began = monotonic_raw_seconds();
-        let said = other.lines.recv_timeout(at_most).ok().map(|line| serde_json::from_str::<Message>(&line));
+        let said = other.lines.recv_timeout(at_most).ok().map(|line| Message::from_json(line.as_bytes()));
         let mut ended = other.child.try_wait();
         // A killed process closes its pipes before it can be reaped.
         while said.is_none() && matches!(ended, Ok(None)) && monotonic_raw_seconds() - began < at_most.as_secs_f64() {

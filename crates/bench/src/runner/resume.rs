@@ -328,7 +328,8 @@ mod tests {
         assert!(row.is_left() && row.runs.len() == 1, "only the samples of the process run that was cut off are known");
         assert_eq!(row.samples_next(&asked().plan.rows[0]), 3);
         // Resumed and killed again: earlier cut-off samples belong to no later process run.
-        entries.push(serde_json::from_str("{\"kind\":\"owner\",\"process\":1,\"started\":1,\"boot\":\"x\"}").unwrap());
+        entries
+            .push(model::json::FromJson::from_json(br#"{"kind":"owner","process":1,"started":1,"boot":"x"}"#).unwrap());
         entries.extend(done(5));
         let (row, runs) = after(&entries);
         assert_eq!((runs_of(&row), runs), (vec![1, 1, 1, 4, 4, 5, 5, 5], 5));

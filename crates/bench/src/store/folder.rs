@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use model::document::Document;
 use sys::file::{Directory, is_own};
 
+use super::read::{DOCUMENT, PAGE};
 use super::summary::{self, RunSummary};
 use super::write::{Unfinished, replace, write_unsynced};
-use super::{DOCUMENT, PAGE};
 use crate::journal::{self, Asked, Entry, Journal};
 
 /// The folder of histograms in a run's folder.

@@ -1,6 +1,6 @@
 //! The summary of a complete run, in a small file next to its document: lists and searches read nothing else of a run.
 //!
-//! It is a cache. It is written anew where it is missing or of another state of the document.
+//! It is a cache. It is written again where it is missing or of another state of the document.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +13,8 @@ use model::warning::Confidence;
 use serde::{Deserialize, Serialize};
 use sys::file::{Directory, is_own, read_regular};
 
+use super::read::{DOCUMENT, load_folder};
 use super::write::write_unsynced;
-use super::{DOCUMENT, load_folder};
 
 const SUMMARY: &str = "summary.json";
 /// A summary has a few hundred bytes.
@@ -103,7 +103,7 @@ pub(super) fn store(folder: &Path, summary: &RunSummary) {
     let Some(document) = stamp(folder).filter(|_| is_ours) else { return };
     let text = serde_json::to_vec(&Stored { document, run: summary.clone() }).unwrap_or_default();
     let name = OsStr::new(SUMMARY);
-    // Not synced: a damaged one is made anew.
+    // Not synced: a damaged one is written again.
     let _ = Directory::open(folder)
         .and_then(|directory| write_unsynced(&directory, name, [text])?.publish(&directory, name));
 }

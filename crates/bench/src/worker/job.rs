@@ -168,7 +168,7 @@ mod tests {
         });
         drop(context);
         let text = String::from_utf8(output).unwrap();
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), reports)
+        (text.lines().map(|line| model::json::FromJson::from_json(line.as_bytes()).unwrap()).collect(), reports)
     }
 
     fn samples(messages: &[Message]) -> Vec<&[MetricSample]> {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Write};
 use std::sync::Mutex;
 
+use model::json::FromJson;
 use model::wire::{Message, Observations, Role, Task};
 use sys::clock::{Calibration, Source, monotonic_raw_seconds};
 use sys::team;
@@ -21,7 +22,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> std::i
     let calibration = Calibration::begin();
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let outcome = match serde_json::from_str::<Task>(&line) {
+    let outcome = match Task::from_json(line.as_bytes()) {
         Ok(task) => carry_out(&task, calibration, output),
         Err(error) => Err(Trouble::Failed(format!("the worker process got no task: {error}"))),
     };

@@ -91,7 +91,7 @@ fn page(man: &Man, command: &clap::Command) -> io::Result<Vec<u8>> {
 
 /// Completes a run: by its name in the store, latest, previous, or a path.
 fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
-    let names = environment::store().and_then(|store| Ok(store.names()?)).unwrap_or_default();
+    let names = environment::store().and_then(|store| store.names()).unwrap_or_default();
     let special = ["latest", "previous"].map(str::to_owned);
     // The newest first: it is the one that is wanted most.
     or_paths(special.into_iter().chain(names.into_iter().rev()), current)

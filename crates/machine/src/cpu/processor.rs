@@ -122,7 +122,7 @@ fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Le
 
 /// Groups CPUs by kind of core, fast kinds first, and numbers the kinds in the topology.
 fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
-    let (kinds, source) = topology::core_kinds(root);
+    let (kinds, source) = topology::core_kinds(root, &cpu.topology);
     let mut groups: BTreeMap<CoreKind, Vec<&LogicalCpu>> = BTreeMap::new();
     for place in &cpu.topology {
         groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);

@@ -176,7 +176,7 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     cpus
 }
 
-pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
+pub(crate) fn core_kinds(root: &Sysroot, topology: &[LogicalCpu]) -> (BTreeMap<u32, CoreKind>, String) {
     let cpuid = root.cpuid();
     let known: BTreeMap<u32, CoreKind> =
         cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
@@ -196,7 +196,24 @@ pub(crate) fn core_kinds(root: &Sysroot) -> (BTreeMap<u32, CoreKind>, String) {
         let list = root.text(&format!("sys/devices/{folder}/cpus")).unwrap_or_default();
         parse_list(&list).into_iter().map(move |cpu| (cpu, kind))
     });
-    (listed.collect(), label("sys/devices/cpu_*/cpus"))
+    let listed: BTreeMap<u32, CoreKind> = listed.collect();
+    if listed.is_empty() {
+        return (by_siblings(root, topology), "cores with and without SMT".to_owned());
+    }
+    (listed, label("sys/devices/cpu_*/cpus"))
+}
+
+/// By SMT: of the cores of a bare machine with all CPUs online, only fast ones have siblings where cores differ.
+fn by_siblings(root: &Sysroot, topology: &[LogicalCpu]) -> BTreeMap<u32, CoreKind> {
+    let present = root.text(&format!("{CPUS}/present")).map(|list| parse_list(&list).len());
+    let is_guest = root.cpuid().dump.cpus().any(|(_, leaves)| leaves.under_hypervisor());
+    let has_siblings = |cpu: &LogicalCpu| cpu.siblings.len() > 1;
+    let with = topology.iter().filter(|cpu| has_siblings(cpu)).count();
+    if is_guest || present != Some(topology.len()) || with == 0 || with == topology.len() {
+        return BTreeMap::new();
+    }
+    let kind = |cpu: &LogicalCpu| if has_siblings(cpu) { CoreKind::Performance } else { CoreKind::Efficiency };
+    topology.iter().map(|cpu| (cpu.cpu, kind(cpu))).collect()
 }
 
 /// On a bare Strix Point, CPUID may not identify Zen 5 and 5c; Zen 5 shares the larger third-level cache.

@@ -67,7 +67,7 @@ fn either<T, E>(result: Result<T, E>) -> (Option<T>, Option<E>) {
 
 /// The slots from udev, else from firmware's table, with the file; that table first if only it has a speed.
 fn slots(root: &Sysroot) -> (Vec<Dimm>, &'static str) {
-    let fitted = |slots: &Vec<Dimm>| slots.iter().any(|slot| slot.is_fitted());
+    let fitted = |slots: &Vec<Dimm>| slots.iter().any(Dimm::is_fitted);
     let udev = root.text(UDEV_DMI).map(|text| udev_slots(&text)).filter(fitted);
     let table = root.bytes(smbios::FILE).map(|table| smbios::slots(&table)).filter(fitted);
     match (udev, table) {
@@ -208,7 +208,7 @@ mod tests {
                     E:MEMORY_DEVICE_2_SIZE=17179869184\nE:MEMORY_DEVICE_2_CONFIGURED_SPEED_MTS=65535\n\
                     E:MEMORY_DEVICE_2_LOCATOR=Not Specified\nE:MEMORY_DEVICE_99999999_SIZE=1\nE:MEMORY_DEVICE_x=1";
         let slots = udev_slots(text);
-        let sizes: Vec<bool> = slots.iter().map(|slot| slot.is_fitted()).collect();
+        let sizes: Vec<bool> = slots.iter().map(Dimm::is_fitted).collect();
         assert_eq!(sizes, [true, false, true]);
         assert_eq!((slots[0].mts, slots[0].rated_mts, slots[0].kind.as_deref()), (Some(2400.0), Some(2667.0), None));
         assert_eq!((slots[2].mts, slots[2].locator.as_deref()), (None, None));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use areas::chart::{Mark, Shape};
 
-use crate::formats::escape::{is_direction, is_noncharacter};
+use crate::formats::escape::{REPLACEMENT, is_hidden, visible};
 
 /// Size of ordinary text, in units of the view box.
 pub(super) const TEXT: f64 = 12.0;
@@ -254,8 +254,8 @@ pub(super) fn px(value: f64) -> String {
     format!("{}", if value == 0.0 { 0.0 } else { value })
 }
 
-/// Text as ASCII for XML: markup and other characters as references; characters that XML forbids, or that change the
-/// writing direction, as spaces.
+/// Text as ASCII for XML: markup and other characters as references, line breaks and tabs as spaces, hidden characters as
+/// U+FFFD.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -266,17 +266,14 @@ pub fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             ' '..='~' => out.push(c),
-            _ if is_unseen(c) => out.push(' '),
+            '\n' | '\r' | '\t' => out.push(' '),
             _ => {
-                let _ = write!(out, "&#x{:x};", u32::from(c));
+                let shown = if is_hidden(c) { REPLACEMENT } else { c };
+                let _ = write!(out, "&#x{:x};", u32::from(shown));
             }
         }
     }
     out
-}
-
-fn is_unseen(c: char) -> bool {
-    c.is_control() || is_direction(c) || is_noncharacter(c)
 }
 
 /// The estimated width of a text in units of the view box: in `DejaVu` Sans, the widest common sans serif, by classes of
@@ -301,7 +298,7 @@ pub(super) fn widest<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> f64 {
 
 /// As much of a text as fits, with an ellipsis if it was cut.
 pub(super) fn cut(text: &str, width: f64) -> String {
-    let text: String = text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).collect();
+    let text = visible(text);
     if text_width(&text) <= width {
         return text;
     }
@@ -333,7 +330,7 @@ mod tests {
     #[test]
     fn hostile_text_comes_out_harmless() {
         assert_eq!(escape("<a href='x'>\"&"), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;");
-        assert_eq!(escape("a\u{0}\n\u{202e}b\u{ffff}"), "a   b ");
+        assert_eq!(escape("a\u{0}\n\u{202e}b\u{ffff}"), "a&#xfffd; &#xfffd;b&#xfffd;");
         assert_eq!(escape("Größe 磁"), "Gr&#xf6;&#xdf;e &#x78c1;");
     }
 

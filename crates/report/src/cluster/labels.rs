@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(metric_name("disk/read/random/4KiB/d32", "latency"), "read random 4KiB, depth 32, latency");
         assert_eq!(metric_name("area:memory", ""), "all metrics of memory");
         assert_eq!(metric_name("", ""), "");
-        assert_eq!(metric_name("net/tcp/t\u{202e}x\n", "throughput"), "tcp tx");
+        assert_eq!(metric_name("net/tcp/t\u{202e}x\n", "throughput"), "tcp t\u{fffd}x");
     }
 
     #[test]

@@ -5,8 +5,6 @@
 //! that a column keeps its place. Percentiles count the `operations` that were timed one by one; the columns
 //! `reference_*` are lists separated by `;`, each in the order of `reference_tool`.
 
-use std::borrow::Cow;
-
 use model::document::{Document, Row};
 use model::peak::Peak;
 use model::reference::Reference;
@@ -14,6 +12,7 @@ use model::sample::{Metric, Percentiles, Sample};
 use serde_json::Value;
 
 use self::Source::{OfMetric, OfReferences, Parts, RowWords};
+use crate::formats::escape::visible;
 use areas::chart::grid::{ABSENT, Cell, Column, Grid};
 use areas::disk::familiar;
 
@@ -263,25 +262,21 @@ pub(crate) fn text(value: Option<impl ToString>) -> String {
 }
 
 pub(crate) fn line(fields: &[String]) -> String {
-    let quoted: Vec<Cow<'_, str>> = fields.iter().map(|field| quote(field)).collect();
+    let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
     format!("{}\n", quoted.join(","))
 }
 
-fn quote(field: &str) -> Cow<'_, str> {
-    let field = harmless(field);
-    if field.contains(['"', ',', '\r', '\n']) {
-        Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
-    } else {
-        field
-    }
+fn quote(field: &str) -> String {
+    let field = harmless(visible(field));
+    if field.contains(['"', ',', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
 }
 
 /// The field with an apostrophe before what a spreadsheet would take for a formula (OWASP, "CSV Injection"); a number is
 /// none, whatever its sign.
-fn harmless(field: &str) -> Cow<'_, str> {
-    let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && field.parse::<f64>().is_err();
+fn harmless(field: String) -> String {
+    let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\n']) && field.parse::<f64>().is_err();
     // A dash alone is what stands for nothing.
-    if is_formula && field != ABSENT { Cow::Owned(format!("'{field}")) } else { Cow::Borrowed(field) }
+    if is_formula && field != ABSENT { format!("'{field}") } else { field }
 }
 
 #[cfg(test)]

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn text_from_elsewhere_stays_text() {
-        assert_eq!(attribute("a\u{0}\"b\" <c> & ]]>\u{ffff}"), "a &quot;b&quot; &lt;c&gt; &amp; ]]&gt;");
+        assert_eq!(attribute("a\u{0}\"b\" <c> & ]]>\u{ffff}"), "a\u{fffd}&quot;b&quot; &lt;c&gt; &amp; ]]&gt;\u{fffd}");
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! Text from a document in HTML: names, reasons, command lines. It stays text, on its line and in its reading direction.
 
-use crate::formats::escape::{is_direction, one_line};
-
-/// The replacement of controls and of characters that change the reading direction.
-const REPLACED: char = '\u{fffd}';
+use crate::formats::escape::{REPLACEMENT, is_hidden, one_line};
 
 /// Text for use between tags and in quoted attributes.
 pub(crate) fn escaped(raw: &str) -> String {
@@ -16,7 +13,7 @@ pub(crate) fn escaped(raw: &str) -> String {
             '"' => text.push_str("&quot;"),
             '\'' => text.push_str("&#39;"),
             '\n' | '\t' => text.push(c),
-            c if c.is_control() || is_direction(c) => text.push(REPLACED),
+            c if is_hidden(c) => text.push(REPLACEMENT),
             c => text.push(c),
         }
     }

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinka
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Opens a regular file for reading. Anything else is refused, without waiting for the other end of a FIFO.
+/// Opens a regular file for reading. Anything else is refused, without waiting for the writer of a FIFO.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     regular(path, false, 0)
 }

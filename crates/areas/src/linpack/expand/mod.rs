@@ -2,6 +2,8 @@
 //!
 //! A benchmark that cannot run here is planned with the reason, unless the user named what is missing: that is an error.
 
+use std::collections::HashSet;
+
 use kernels::features::Features;
 use model::experiment::{Area, Experiment};
 use model::isa::{Element, Isa};
@@ -70,7 +72,7 @@ pub(super) fn expand(
     machine: &Machine,
     features_of: &dyn Fn(&[u32]) -> Features,
 ) -> Result<Vec<Planned>, PlanError> {
-    let mut rows = Vec::new();
+    let (mut rows, mut ids) = (Vec::new(), HashSet::new());
     for stanza in &request.suite.linpack {
         let counts = thread_counts(request, &stanza.threads, machine);
         let seats: Vec<Seats> = counts.into_iter().map(|threads| place(threads, machine)).collect();
@@ -83,7 +85,7 @@ pub(super) fn expand(
                     let warnings = oversubscribed.clone().into_iter().collect();
                     let row = Planned { warnings, ..row.planned()? };
                     // Some orders need no padding, so padded and unpadded are the same.
-                    if !rows.iter().any(|other: &Planned| other.experiment.id == row.experiment.id) {
+                    if ids.insert(row.experiment.id.clone()) {
                         rows.push(row);
                     }
                 }

@@ -1,7 +1,6 @@
 //! `assay cluster run`: starts workers on the nodes of a plan until every task is finished.
 
 use std::path::Path;
-use std::time::Duration;
 
 use bench::host;
 use cluster::campaign::decide::Options;
@@ -183,7 +182,6 @@ impl Watch {
         let live = progress::bar("{spinner} {pos}/{len} tasks {wide_msg} {elapsed}");
         if let Some(bar) = &live {
             bar.set_length(0);
-            bar.enable_steady_tick(Duration::from_millis(200));
         }
         Self { live, last: String::new() }
     }
@@ -201,6 +199,7 @@ impl Watch {
                     bar.set_length(over + left);
                     bar.set_position(over);
                     bar.set_message(why);
+                    bar.tick();
                     return;
                 }
                 let line = format!("{over} of {} tasks have ended: {why}", over + left);

@@ -1,4 +1,5 @@
-//! Commands that measure nothing by themselves: the guide, and what packages install.
+//! Commands that measure nothing by themselves: the guide, what packages install, and limits of a shell.
 
 mod guide;
 mod installed;
+mod ulimits;

@@ -53,6 +53,16 @@ fn by_hand(scratch: &Scratch, reference: &Value, cpus: &[Value]) {
     line.args(words(reference, "argv")).current_dir(&folder).stdin(Stdio::null()).output().unwrap();
 }
 
+/// A record without the ignored signals 32 and 33: `posix_spawn` of glibc, with which this test starts programs, ignores them for
+/// a moment, and they stay ignored.
+fn plain(record: &str) -> String {
+    let of_line = |line: &str| match line.strip_prefix("SigIgn:").map(|mask| u64::from_str_radix(mask.trim(), 16)) {
+        Some(Ok(mask)) => format!("SigIgn: {:x}", mask & !(0b11 << 31)),
+        _ => line.to_owned(),
+    };
+    record.lines().map(of_line).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn a_tool_finds_what_it_finds_when_it_is_started_by_hand() {
     if !has("taskset") {
@@ -71,7 +81,7 @@ fn a_tool_finds_what_it_finds_when_it_is_started_by_hand() {
     assert!(hand.contains("Cpus_allowed_list:") && hand.contains("Max open files"), "{hand}");
     assert!(!ours.is_empty());
     for ours in ours {
-        assert_eq!(ours, hand, "what it finds under us, and by hand");
+        assert_eq!(plain(ours), plain(hand), "what it finds under us, and by hand");
     }
 }
 

@@ -49,10 +49,11 @@ fn in_direction(ways: Ways, way: Direction) -> f64 {
     }
 }
 
-/// The data sheet's limit; none for random requests to a rotating drive nor for what the drive's memory holds.
+/// The data sheet's limit; none for random requests that it does not state nor for what a rotating drive's memory holds.
 pub(crate) fn sheet(disk: &Disk, request: Request) -> Option<Ceiling> {
     let (drive, model) = Drive::checked(disk)?;
-    if drive.spindle.is_some() && (request.again() || request.random) {
+    let is_kept = drive.spindle.is_some() && request.again();
+    if is_kept || (request.random && drive.requests_per_second.is_none()) {
         return None;
     }
     let source = drive.source(model);

@@ -264,6 +264,16 @@ mod tests {
     }
 
     #[test]
+    fn a_sheet_without_requests_or_without_rates_limits_only_the_other() {
+        let rates = drive("nvme0n1", "WDS100T3X0C-00SJG0", TERABYTE);
+        assert_eq!(value(&rates, in_order(Read), Sheet), Some(3.47e9));
+        assert_eq!(value(&rates, request(Read, 4096, 32), Sheet), None);
+        let requests = drive("nvme0n1", "SAMSUNG MZQLB1T9HAJR-00007", 1_920_383_410_176);
+        assert_eq!(value(&requests, in_order(Read), Sheet), None);
+        assert_eq!(value(&requests, request(Read, 4096, 32), Sheet), Some(540_000.0));
+    }
+
+    #[test]
     fn values_that_drives_exceed_or_that_are_unchecked_are_no_limit() {
         let filled_over_and_over = drive("nvme0n1", "INTEL SSDPE2KX020T7", 2_000_398_934_016);
         let write = of_one(&filled_over_and_over, request(Write, 4096, 32), Sheet).unwrap();

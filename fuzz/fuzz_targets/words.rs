@@ -1,6 +1,0 @@
-//! Whatever comes over a connection is read without a panic: prefaces, frames, and the words of both ends.
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| bench::net::read_as_everything(bytes));
