@@ -1,7 +1,7 @@
 //! Rejects a tool's reading that cannot be, before anything believes it: values out of range, and values that contradict
 //! each other. Every adapter's reading passes here.
 
-use model::experiment::{Area, DiskParams, Experiment, NetParams};
+use model::experiment::{DiskParams, Experiment, NetParams};
 use model::io::Protocol;
 use model::sample::MetricName;
 use serde_json::{Map, Value};
@@ -50,12 +50,13 @@ pub(crate) fn check_operations(tool: &str, threads: u32, reading: Reading) -> Re
 fn value_is_possible(experiment: &Experiment, reading: &Reading) -> Result<(), String> {
     let (value, threads) = (reading.value, f64::from(experiment.params.threads().max(1)));
     let of_threads = |each: f64| 0.0..each * threads;
-    let (range, unit) = match (reading.metric, experiment.area) {
-        (MetricName::Latency, _) => (LATENCY_SECONDS, "s of latency"),
-        (MetricName::Iops, _) => (0.0..REQUESTS_PER_SECOND, "requests per second"),
-        (_, Area::Memory) => (of_threads(BYTES_PER_SECOND_OF_A_THREAD), "B/s"),
-        (_, Area::Cpu | Area::Linpack) => (of_threads(OPERATIONS_PER_SECOND_OF_A_THREAD), "operations per second"),
-        _ => (0.0..BYTES_PER_SECOND_OF_A_DEVICE, "B/s"),
+    let of_device = experiment.disk().is_some() || experiment.net().is_some();
+    let (range, unit) = match reading.metric {
+        MetricName::Latency => (LATENCY_SECONDS, "s of latency"),
+        MetricName::Iops => (0.0..REQUESTS_PER_SECOND, "requests per second"),
+        _ if of_device => (0.0..BYTES_PER_SECOND_OF_A_DEVICE, "B/s"),
+        _ if experiment.memory().is_some() => (of_threads(BYTES_PER_SECOND_OF_A_THREAD), "B/s"),
+        _ => (of_threads(OPERATIONS_PER_SECOND_OF_A_THREAD), "operations per second"),
     };
     // A NaN is in no range.
     let possible = range.contains(&value) && value > 0.0;

@@ -67,13 +67,14 @@ fn without_a_usable_ring_opening_fails_and_blocking_calls_remain() {
     });
 }
 
+/// Starts a ring that was set up disabled, by its number in `linux/io_uring.h`.
+const ENABLE_RINGS: u32 = 12;
+
 #[test]
 fn a_ring_that_may_be_set_up_and_not_entered_or_not_started_is_not_available() {
     if !has_ring() {
         return;
     }
-    // Starting a ring that was set up disabled, by its number in `linux/io_uring.h`.
-    const ENABLE_RINGS: u32 = 12;
     on_a_thread(&[(libc::SYS_io_uring_enter, None, libc::EPERM)], || {
         let error = Queue::io_uring_available().unwrap_err();
         assert!(error.to_string().contains("seccomp"), "{error}");
