@@ -15,7 +15,7 @@ use crate::label::parts::Labels;
 use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
-use crate::suite::Suite;
+use crate::suite::{Suite, matches_id};
 
 /// The user's request.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Request {
     pub disk: Option<DiskTarget>,
     /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
+    /// Why nothing can be measured over loopback.
+    pub no_loopback: Option<String>,
     pub references: References,
 }
 
@@ -108,11 +110,9 @@ impl CoreFeatures {
     }
 }
 
-/// Bytes that can be allocated: what is available, or what the control group still allows.
-pub(crate) fn obtainable_bytes(machine: &Machine) -> Option<u64> {
-    let memory = &machine.memory;
-    let in_group = memory.limit_bytes.map(|limit| limit.saturating_sub(memory.limit_used_bytes.unwrap_or(0)));
-    memory.available_bytes.into_iter().chain(in_group).min()
+/// Whether the filter of a request selects this id. A filter that is no pattern is refused later.
+pub(crate) fn is_asked(request: &Request, id: &str) -> bool {
+    request.filter.as_ref().is_none_or(|filter| matches_id(filter, id).unwrap_or(true))
 }
 
 /// The fewest samples that the mission allows.
@@ -144,6 +144,7 @@ impl Request {
             features,
             disk: None,
             peer: None,
+            no_loopback: None,
             references: References::default(),
         }
     }

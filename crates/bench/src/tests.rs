@@ -100,6 +100,7 @@ pub(crate) fn task() -> Task {
         run_began: 0.0,
         imul_cycles: 3,
         parent: std::process::id(),
+        processor: None,
         until_steady: false,
         most_seconds: None,
         ends_at: None,

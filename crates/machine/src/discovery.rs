@@ -9,7 +9,7 @@ use crate::disk::{storage, uplinks};
 use crate::expected;
 use crate::ledger::Ledger;
 use crate::memory::{self, platforms};
-use crate::net::interfaces;
+use crate::net::{interfaces, namespace};
 use crate::sysroot::{self, Sysroot};
 use crate::system;
 use crate::system::cgroup::Limits;
@@ -52,10 +52,21 @@ pub fn discover(root: &Sysroot) -> Machine {
     machine.numa.iter_mut().for_each(|node| node.cpus.retain(is_online));
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
+    links_of_interfaces(root, &mut ledger);
     family_facts(&mut machine, bare_metal, &mut ledger);
     (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
     expected::set(&mut machine);
     machine
+}
+
+fn links_of_interfaces(root: &Sysroot, ledger: &mut Ledger) {
+    let folder = sysroot::label(namespace::INTERFACES);
+    if root.names(namespace::INTERFACES).is_empty() || namespace::read(root).in_sysfs {
+        return;
+    }
+    let why = format!("{folder} lists the interfaces of another network namespace");
+    ledger.source("nics", sysroot::label(namespace::COUNTERS));
+    ledger.missing("nics.links", why, "drivers, MTUs and link speeds of our interfaces are unknown");
 }
 
 fn devices(machine: &Machine, ledger: &mut Ledger) {

@@ -41,6 +41,9 @@ pub struct Task {
     pub imul_cycles: u32,
     /// The process that started this worker: when it is gone, so is the worker.
     pub parent: u32,
+    /// The processor that the runner's CPUID describes: on another one, the runner is emulated and the worker is not.
+    #[serde(default)]
+    pub processor: Option<String>,
     /// Whether it ends early: once the last five samples are steady (`stats::steadiness`).
     #[serde(default)]
     pub until_steady: bool,

@@ -450,6 +450,20 @@ fn forms_as_they_are() {
 }
 
 #[test]
+fn two_runs_in_one_textfile_folder_have_no_equal_series() {
+    let first = fixture::net_area();
+    let mut second = first.clone();
+    second.run.id = "another-run".into();
+    let of = |document: &Document| -> BTreeSet<String> {
+        let text = prometheus::render(document);
+        let series = text.lines().filter(|line| !line.starts_with('#'));
+        series.filter_map(|line| line.rsplit_once(' ')).map(|(series, _)| series.to_owned()).collect()
+    };
+    let (first, second) = (of(&first), of(&second));
+    assert!(!first.is_empty() && first.len() == second.len() && first.is_disjoint(&second));
+}
+
+#[test]
 fn classic_tables_as_they_are() {
     let document = classic();
     let tables: Vec<Grid> = grids(&document).into_iter().filter(|grid| grid.name.starts_with("classic-")).collect();

@@ -2,17 +2,19 @@
 //! and why its value may differ from ours.
 //!
 //! Pure: this crate runs nothing, and reads neither files nor clocks. `bench::references` finds and runs the tools.
-//! Order of the modules: `output`, `invocation`, `tool`; `version`, `rate_search` and `examples`; the adapters in `memory`,
+//! Order of the modules: `output`, `json`, `plausible`, `invocation`, `tool`; `version`, `rate_search` and `examples`; the adapters in `memory`,
 //! `linpack`, `disk` and `net`; the table here.
 #![forbid(unsafe_code)]
 
 mod disk;
 pub mod examples;
 mod invocation;
+mod json;
 mod linpack;
 mod memory;
 mod net;
 mod output;
+mod plausible;
 pub mod rate_search;
 #[cfg(test)]
 mod tests;

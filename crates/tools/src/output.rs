@@ -24,7 +24,8 @@ impl Output {
     /// The first line with "error:", because launchers such as `srun` print consequences after it; else the last line of
     /// text. Standard output counts where standard error is empty.
     pub fn complaint(&self) -> String {
-        let is_text = |line: &&str| line.chars().any(char::is_alphanumeric);
+        // A line of a JSON report explains nothing.
+        let is_text = |line: &&str| line.chars().any(char::is_alphanumeric) && !line.starts_with(['{', '"']);
         let is_error = |line: &&str| line.split_once("rror:").is_some_and(|(_, what)| !what.trim().is_empty());
         let complaint = |text: &str| {
             let mut lines = text.lines().map(str::trim).filter(is_text);
@@ -142,17 +143,6 @@ impl<'a> Text<'a> {
 
 pub(crate) fn number_in(word: &str) -> Option<f64> {
     word.trim().parse().ok().filter(|number: &f64| number.is_finite())
-}
-
-pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, ToolError> {
-    let number = object[key].as_f64();
-    number.ok_or_else(|| ToolError(format!("{tool}'s report has no number '{key}'")))
-}
-
-/// A JSON report; without one, the error quotes the complaint in `output`.
-pub(crate) fn json_report(tool: &str, report: &str, output: &Output) -> Result<Value, ToolError> {
-    serde_json::from_str(report)
-        .map_err(|error| ToolError(format!("{tool}'s report is not JSON ({error}): {}", output.complaint())))
 }
 
 /// Why a tool cannot be used, or gave no value, in one sentence.

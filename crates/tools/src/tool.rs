@@ -5,6 +5,7 @@ use model::sample::MetricName;
 
 use crate::invocation::{Invocation, Target};
 use crate::output::{Output, Reading, ToolError};
+use crate::plausible;
 
 const WORTH_EXPLAINING: f64 = 0.05;
 
@@ -164,7 +165,7 @@ impl<A: Adapter> ReferenceTool for A {
     }
 
     fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, ToolError> {
-        A::read(A::work(experiment)?, output)
+        plausible::check(A::DESCRIPTION.id, experiment, A::read(A::work(experiment)?, output)?)
     }
 
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason> {

@@ -10,7 +10,14 @@ pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Opti
     let mut lines = [output.stdout.as_str(), output.stderr.as_str()].into_iter().flat_map(str::lines);
     let unknown = |argument: &str, what: &str| {
         let (program, complaint) = (tool.program, output.complaint());
-        Err(ToolError(format!("'{program} {argument}' does not {what}: {complaint}")))
+        Err(ToolError(match another_program(output) {
+            Some(line) => {
+                let origin = tool.how_to_get.split_whitespace().find(|word| word.starts_with("https://"));
+                let origin = origin.unwrap_or_default().trim_end_matches([';', ',']);
+                format!("this program is not {} of {origin}: '{program} {argument}' prints '{line}'", tool.id)
+            }
+            None => format!("'{program} {argument}' does not {what}: {complaint}"),
+        }))
     };
     match tool.version {
         VersionSource::Asked { argument, prefix, oldest } => match lines.find_map(|line| behind(line, prefix)) {
@@ -23,6 +30,18 @@ pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Opti
             Err(ToolError(format!("{} has no answer", tool.id)))
         }
     }
+}
+
+/// The line in which another program reports its own version, such as `BusyBox v1.36.1`; an error is no such line.
+fn another_program(output: &Output) -> Option<String> {
+    let has_version = |line: &&str| {
+        let digit = |c: char| c.is_ascii_digit();
+        let parts: Vec<&str> = line.split('.').collect();
+        parts.windows(2).any(|pair| pair[0].ends_with(digit) && pair[1].starts_with(digit))
+    };
+    let lines = [output.stdout.as_str(), output.stderr.as_str()].into_iter().flat_map(str::lines).map(str::trim);
+    let line = lines.filter(|line| !line.to_lowercase().contains("error")).find(has_version)?;
+    Some(line.chars().take(100).collect())
 }
 
 /// The version in a program's file; `None` if the file has only the tool's words.

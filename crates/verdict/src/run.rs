@@ -47,16 +47,30 @@ pub fn judge_together(document: &mut Document, earlier: &[Document], rules: &[Ar
     document.answers = answer::answers(document, rules);
 }
 
-/// The worst confidence of the headline results: all but the scalar ones, which are for comparison only.
+/// The worst confidence of the headline results: all but the scalar ones, which are for comparison where there are others.
 pub fn headline_confidence(rows: &[Row]) -> Option<Confidence> {
     let is_headline = |row: &&Row| !row.id.contains("/scalar/");
-    rows.iter().filter(is_headline).filter_map(|row| row.confidence).max()
+    let of_headline = rows.iter().filter(is_headline).filter_map(|row| row.confidence).max();
+    of_headline.or_else(|| rows.iter().filter_map(|row| row.confidence).max())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tests::{AREAS, document, sample};
+
+    #[test]
+    fn a_run_of_scalar_results_alone_has_their_confidence() {
+        let mut document = document();
+        let row = document.experiments[0].clone();
+        let with = |id: &str, confidence| Row { id: id.into(), confidence: Some(confidence), ..row.clone() };
+        let scalar = with("cpu/fma/fp64/scalar/t1", Confidence::Low);
+        document.experiments = vec![scalar.clone()];
+        assert_eq!(headline_confidence(&document.experiments), Some(Confidence::Low));
+        document.experiments.push(with("cpu/fma/fp64/avx2/t1", Confidence::High));
+        assert_eq!(headline_confidence(&document.experiments), Some(Confidence::High));
+        assert_eq!(headline_confidence(&[Row { confidence: None, ..scalar }]), None);
+    }
 
     #[test]
     fn a_stored_run_judged_again_is_the_same_and_follows_its_samples() {

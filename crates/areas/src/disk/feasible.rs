@@ -40,12 +40,14 @@ pub(super) fn check_request(params: &DiskParams) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Whether the file is too small for the requests in flight: an error if the `wanted` size is, an obstacle if there was no room.
-pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Result<Option<String>, PlanError> {
-    match too_small_for(params, wanted) {
-        Some(sentence) => Err(PlanError(format!("{sentence}; choose a larger --size"))),
-        None => Ok(too_small_for(params, params.size).map(|why| format!("{why}; there is no room for a larger one"))),
-    }
+/// Why the `wanted` size is too small for the requests in flight.
+pub(super) fn too_small(params: &DiskParams, wanted: u64) -> Option<String> {
+    too_small_for(params, wanted).map(|sentence| format!("{sentence}; choose a larger --size"))
+}
+
+/// Why the file of a benchmark is too small for its requests in flight.
+pub(super) fn no_room_for(params: &DiskParams) -> Option<String> {
+    too_small_for(params, params.size).map(|why| format!("{why}; there is no room for a larger one"))
 }
 
 /// Why a file of this many bytes is too small for the requests in flight.

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::disk_target::DiskTarget;
+use model::experiment::DiskParams;
 use model::io::DiskLayout;
-use model::machine::Machine;
 use model::plan::PlanError;
 use model::unit::format_size;
 use model::wire::Grain;
 
 use super::choice::DiskChoice;
 use crate::request::Request;
-use crate::threads::thread_counts;
 
 /// Bytes of a page of memory.
 pub const PAGE_BYTES: usize = 4096;
@@ -28,21 +27,21 @@ pub(super) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    /// An error for an impossible size, and for a named directory that cannot be used.
-    pub(super) fn find(request: &'a Request, machine: &Machine, stanzas: &[DiskChoice]) -> Result<Self, PlanError> {
-        let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
-        if let Some(size) = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd) {
-            let why = "its size must be a multiple of 4 KiB";
-            return Err(PlanError(format!("a test file of {} is not possible: {why}", format_size(size))));
-        }
+    /// The ground as if there were room for everything.
+    pub(super) fn without_bounds(request: &'a Request) -> Self {
+        Self { target: request.disk.as_ref(), halvings: 0, obstacle: None }
+    }
+
+    /// The ground of the benchmarks that are asked for; an error for a named directory that they cannot use.
+    pub(super) fn find(request: &'a Request, asked: &[&DiskParams]) -> Result<Self, PlanError> {
         let Some(target) = &request.disk else {
             let obstacle = Some("no directory to measure disks in is known: name one with --dir".to_owned());
             return Ok(Self { target: None, halvings: 0, obstacle });
         };
         let (halvings, obstacle) = match &target.obstacle {
-            Some(obstacle) if target.named => return Err(PlanError(obstacle.clone())),
+            Some(obstacle) if target.named && !asked.is_empty() => return Err(PlanError(obstacle.clone())),
             Some(obstacle) => (0, Some(obstacle.clone())),
-            None => fit(target, &wishes(request, machine, stanzas), !request.choices.disk.size.is_empty())?,
+            None => fit(target, &wishes(asked), !request.choices.disk.size.is_empty())?,
         };
         Ok(Self { target: Some(target), halvings, obstacle })
     }
@@ -52,16 +51,22 @@ impl<'a> Ground<'a> {
     }
 }
 
+/// Checks that the sizes of test files are whole pages.
+pub(super) fn check_sizes(stanzas: &[DiskChoice]) -> Result<(), PlanError> {
+    let odd = |size: &u64| *size == 0 || !size.is_multiple_of(PAGE_BYTES as u64);
+    let found = stanzas.iter().flat_map(|stanza| stanza.size.iter().copied()).find(odd);
+    found.map_or(Ok(()), |size| {
+        let why = "its size must be a multiple of 4 KiB";
+        Err(PlanError(format!("a test file of {} is not possible: {why}", format_size(size))))
+    })
+}
+
 /// The number of files of each size and grain; all of them exist at the same time.
-fn wishes(request: &Request, machine: &Machine, stanzas: &[DiskChoice]) -> BTreeMap<(u64, Grain), u32> {
+fn wishes(asked: &[&DiskParams]) -> BTreeMap<(u64, Grain), u32> {
     let mut wishes: BTreeMap<(u64, Grain), u32> = BTreeMap::new();
-    for stanza in stanzas {
-        let most_threads = thread_counts(request, &stanza.threads, machine).into_iter().max().unwrap_or(1);
-        let files = stanza.layout.iter().map(|layout| files_of(*layout, most_threads)).max().unwrap_or(1);
-        for (size, block) in stanza.size.iter().flat_map(|size| stanza.block.iter().map(move |block| (*size, *block))) {
-            let count = wishes.entry((size, Grain::of_blocks(block))).or_default();
-            *count = files.max(*count);
-        }
+    for params in asked {
+        let count = wishes.entry((params.size, Grain::of_blocks(params.block))).or_default();
+        *count = files_of(params.layout, params.threads).max(*count);
     }
     wishes
 }

@@ -14,11 +14,10 @@ use super::choice::{MemoryChoice, WorkingSets};
 use super::seats::{Seats, check_nodes, seats};
 use super::sets::{InstructionSet, instruction_sets, method};
 use super::working_sets::{
-    Asked, CACHES_PER_WORKING_SET, does_not_fit, level_bytes, most_bytes, room_for_blocks, steps_of_levels,
-    working_sets,
+    Asked, CACHES_PER_WORKING_SET, Obtainable, level_bytes, room_for_blocks, steps_of_levels, working_sets,
 };
 use crate::fields::each;
-use crate::request::{Request, exact, in_table, obtainable_bytes};
+use crate::request::{Request, exact, in_table, is_asked};
 
 /// Expected bytes per second of filling memory: between freed memory and memory that a hypervisor must provide.
 const FILL_BYTES_PER_SECOND: f64 = 3e9;
@@ -126,28 +125,30 @@ fn rows_of(
     seats: &Seats,
 ) -> Result<Vec<Planned>, PlanError> {
     let cache_bytes = machine.last_level_caches_behind(&seats.cpus);
-    let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), most_bytes(machine));
-    let sets = working_sets(request, machine, stanza, Asked { cache_bytes, room })?;
+    let obtainable = Obtainable::of(machine, seats.memory_node);
+    let room = room_for_blocks(stanza, combination.op, seats.cpus.len(), obtainable.most());
+    let sets = working_sets(stanza, Asked { cache_bytes, room, obtainable });
     let varied = matches!(stanza.working_sets(), WorkingSets::Sweep { .. } | WorkingSets::Exactly(_));
     let levels = match stanza.working_sets() {
         WorkingSets::Sweep { .. } => Some(steps_of_levels(&sets, &level_bytes(machine, &seats.cpus))),
         _ => None,
     };
-    let one = One { request, machine, stanza, combination, seats, cache_bytes, varied, levels };
-    let unfit = |working_set: &u64| unfit_blocks(&one.params(*working_set));
-    match sets.iter().find_map(unfit).filter(|_| !request.choices.memory.block.is_empty()) {
+    let one = One { request, stanza, combination, seats, cache_bytes, obtainable, varied, levels };
+    let rows: Vec<Planned> = sets.into_iter().map(|working_set| one.row(working_set)).collect();
+    let mut asked = rows.iter().filter(|row| is_asked(request, &row.experiment.id));
+    match asked.find_map(|row| one.refusal(row.experiment.memory()?)) {
         Some(sentence) => Err(PlanError(sentence)),
-        None => Ok(sets.into_iter().map(|working_set| one.row(working_set)).collect()),
+        None => Ok(rows),
     }
 }
 
 struct One<'a> {
     request: &'a Request,
-    machine: &'a Machine,
     stanza: &'a MemoryChoice,
     combination: &'a Combination,
     seats: &'a Seats,
     cache_bytes: Option<u64>,
+    obtainable: Obtainable,
     /// Whether the working set was chosen by its size.
     varied: bool,
     levels: Option<Vec<u64>>,
@@ -189,7 +190,7 @@ impl One<'_> {
             return params;
         }
         // A generated random order has a power of two of blocks. One working set serves all blocks if memory allows.
-        let most = most_bytes(self.machine);
+        let most = self.obtainable.most();
         let whole = |working_set: u64, block: Option<u64>| {
             whole_orders(&MemoryParams { block, working_set, ..params.clone() }, most)
         };
@@ -226,11 +227,19 @@ impl One<'_> {
 
     fn obstacle(&self, params: &MemoryParams) -> Option<String> {
         let known = self.combination.obstacle.clone().or_else(|| self.seats.obstacle.clone());
-        let obtainable = obtainable_bytes(self.machine).filter(|obtainable| params.working_set > *obtainable);
-        let too_large = obtainable.map(|obtainable| does_not_fit(params.working_set, obtainable));
+        let too_large = self.obtainable.obstacle(params.working_set);
         let alone = params.background.is_some() && params.threads < 2;
         let alone = alone.then(|| "latency under load needs a second core for the load".to_owned());
         known.or(too_large).or_else(|| unfit_blocks(params)).or(alone)
+    }
+
+    /// Why the request is refused: the user chose something impossible.
+    fn refusal(&self, params: &MemoryParams) -> Option<String> {
+        let chosen = &self.request.choices.memory;
+        let unfit = unfit_blocks(params).filter(|_| !chosen.block.is_empty());
+        // Of several nodes another may have the memory.
+        let one_place = !chosen.working_sets.is_empty() && self.seats.memory_node.is_none();
+        unfit.or_else(|| self.obtainable.obstacle(params.working_set).filter(|_| one_place))
     }
 
     /// The warning for a working set that caches may hold, except on a suite's own curve.
@@ -241,10 +250,13 @@ impl One<'_> {
             Some(_) => ("The chase's half", chased(params)),
             None => ("The working set", params.working_set),
         };
-        Warning::when(WarningCode::PossiblyCached, bytes as f64 / accessed as f64, || {
+        let warning = Warning::when(WarningCode::PossiblyCached, bytes as f64 / accessed as f64, || {
             let (accessed, bytes) = (format_size(accessed), format_size(bytes));
             format!("{whose} of {accessed} is not {CACHES_PER_WORKING_SET} times the last-level cache of {bytes}.")
-        })
+        })?;
+        let shares = params.working_set / accessed.max(1);
+        let advice = self.obtainable.advice(bytes.saturating_mul(CACHES_PER_WORKING_SET * shares));
+        Some(Warning { advice: advice.unwrap_or_else(|| warning.advice.clone()), ..warning })
     }
 }
 
@@ -267,6 +279,8 @@ const fn expected_rate(params: &MemoryParams) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use model::machine::NumaNode;
 
     use super::*;
     use crate::fields::Threads;
@@ -293,8 +307,64 @@ mod tests {
             |stanza: &mut MemoryChoice| (stanza.op, stanza.working_sets) = (vec![MemoryOp::Read], vec![4 << 30]);
         let rows = rows_on(&machine, too_large).unwrap();
         assert!(rows.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("2.0 GiB"))));
-        let refused = working_sets(&request(true), &machine, &stanza(too_large), Asked::default()).unwrap_err();
+        // Of the chosen working sets the filter excludes those that are too large.
+        let suite = Suite { memory: vec![stanza(too_large)], ..Suite::embedded("quick").unwrap() };
+        let mut request = request_of(suite);
+        request.choices.memory.working_sets = vec![4 << 30];
+        let refused = expand(&request, &machine).unwrap_err();
         assert!(refused.0.contains("4GiB") && refused.0.contains("2.0 GiB"), "{refused}");
+        request.filter = Some("**/1MiB/**".to_owned());
+        assert!(expand(&request, &machine).unwrap().iter().all(|row| row.obstacle.is_some()));
+    }
+
+    #[test]
+    fn in_a_memory_cgroup_of_400_mib_the_advice_is_about_the_limit_and_not_a_larger_working_set() {
+        let mut machine = machine_with_cpus(2);
+        machine.caches[0].bytes = Some(256 << 20);
+        let advice = |machine: &Machine| rows_on(machine, |_| {}).unwrap()[0].warnings[0].advice.clone();
+        machine.memory.available_bytes = Some(1536 << 20);
+        assert_eq!(advice(&machine), "Choose a larger --working-set.", "twice as much still fits");
+        (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(400 << 20), Some(20 << 20));
+        let limited = "Raise the memory limit of the control group (memory.max): 1GiB would be needed.";
+        assert_eq!(advice(&machine), limited);
+        (machine.memory.limit_bytes, machine.memory.available_bytes) = (None, Some(300 << 20));
+        assert_eq!(advice(&machine), "Free memory: 0.3 GiB are available, 1GiB would be needed.");
+    }
+
+    #[test]
+    fn memory_on_a_node_with_little_of_it_is_sized_by_that_node_or_skipped() {
+        let mut machine = machine_with_cpus(2);
+        machine.caches[0].bytes = Some(32 << 20);
+        let node = |node, cpus: &[u32], available_bytes| NumaNode {
+            node,
+            cpus: cpus.to_vec(),
+            total_bytes: Some(64 << 30),
+            available_bytes,
+            ..NumaNode::default()
+        };
+        // An expander of CXL memory, most of it reserved as huge pages.
+        machine.numa =
+            vec![node(0, &[0, 1], Some(32 << 30)), node(2, &[], Some(200 << 20)), node(3, &[], Some(1 << 10))];
+        let bound = |stanza: &mut MemoryChoice| (stanza.op, stanza.nodes) = (vec![MemoryOp::Read], true);
+        let found = |rows: Vec<Planned>| -> Vec<(String, u64, Option<String>)> {
+            let of = |row: Planned| {
+                let params = row.experiment.memory().unwrap().clone();
+                (params.nodes.unwrap(), params.working_set, row.obstacle)
+            };
+            rows.into_iter().filter(|row| row.cpus.len() == 1).map(of).collect()
+        };
+        let sized = found(rows_on(&machine, bound).unwrap());
+        assert_eq!((sized[0].1, sized[0].2.clone()), (1 << 30, None));
+        assert_eq!((sized[1].1, sized[1].2.clone()), (100 << 20, None), "half of what node 2 has");
+        assert!(sized[2].2.as_ref().is_some_and(|why| why.contains("is available on node 3")), "{sized:?}");
+        let chosen = |stanza: &mut MemoryChoice| {
+            bound(stanza);
+            stanza.working_sets = vec![1 << 30];
+        };
+        let reasons: Vec<Option<String>> =
+            found(rows_on(&machine, chosen).unwrap()).into_iter().map(|row| row.2).collect();
+        let of_node_2 = "a working set of 1GiB does not fit: 0.2 GiB of memory is available on node 2";
+        assert_eq!((&reasons[0], reasons[1].as_deref()), (&None, Some(of_node_2)));
     }
 
     #[test]

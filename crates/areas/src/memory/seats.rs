@@ -15,6 +15,8 @@ pub(super) struct Seats {
     pub(super) cpus: Vec<u32>,
     pub(super) placement: Option<model::isa::Placement>,
     pub(super) nodes: Option<String>,
+    /// The node that the memory is bound to.
+    pub(super) memory_node: Option<u32>,
     pub(super) oversubscribed: Option<Warning>,
     pub(super) obstacle: Option<String>,
 }
@@ -97,6 +99,7 @@ fn on_nodes(request: &Request, machine: &Machine, stanza: &MemoryChoice) -> Vec<
             all.extend(with_memory().filter(|memory| chosen(node.node, *memory)).map(|memory| Seats {
                 cpus: cpus.clone(),
                 nodes: Some(format!("{}-{memory}", node.node)),
+                memory_node: Some(memory),
                 oversubscribed: oversubscribed.clone(),
                 ..Seats::default()
             }));

@@ -8,12 +8,10 @@ use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern};
 use model::machine::Machine;
 use model::number::UnitScale;
-use model::plan::PlanError;
 use model::unit::format_size;
 
 use super::blocks::parts;
 use super::choice::{MemoryChoice, WorkingSets};
-use crate::request::{Request, obtainable_bytes};
 
 /// Cache lines of each thread of a pair.
 pub const LINES_OF_EACH: usize = 16;
@@ -32,16 +30,49 @@ pub fn is_beyond_caches(params: &MemoryParams, cpus: &[u32], machine: &Machine) 
 const AVAILABLE_SHARE: u64 = 2;
 const MIB: u64 = 1 << 20;
 
-pub(super) fn does_not_fit(working_set: u64, obtainable: u64) -> String {
-    format!(
-        "a working set of {} does not fit: {} of memory is available",
-        format_size(working_set),
-        UnitScale::GIBIBYTES.fixed(obtainable as f64, 1)
-    )
+/// Memory that a benchmark can have: of the machine, or of the node that it is bound to, where more ends in the kernel's
+/// OOM killer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Obtainable {
+    pub(super) bytes: Option<u64>,
+    /// The node, if it has less than the machine.
+    node: Option<u32>,
+    by_group: bool,
 }
 
-pub(super) fn most_bytes(machine: &Machine) -> Option<u64> {
-    obtainable_bytes(machine).map(|obtainable| obtainable / AVAILABLE_SHARE)
+impl Obtainable {
+    pub(super) fn of(machine: &Machine, node: Option<u32>) -> Self {
+        let (bytes, by_group) = (machine.memory.obtainable_bytes(), machine.memory.is_bound_by_group());
+        let bound = machine.numa.iter().find(|own| Some(own.node) == node);
+        match bound.and_then(|own| own.available_bytes).filter(|own| bytes.is_none_or(|all| *own < all)) {
+            Some(own) => Self { bytes: Some(own), node, by_group: false },
+            None => Self { bytes, node: None, by_group },
+        }
+    }
+
+    /// The most that a working set of our own choice takes.
+    pub(super) fn most(self) -> Option<u64> {
+        self.bytes.map(|bytes| bytes / AVAILABLE_SHARE)
+    }
+
+    /// Why a working set does not fit; `None` if it does.
+    pub(super) fn obstacle(self, working_set: u64) -> Option<String> {
+        let bytes = self.bytes.filter(|bytes| working_set > *bytes)?;
+        let (working_set, bytes) = (format_size(working_set), UnitScale::GIBIBYTES.fixed(bytes as f64, 1));
+        let place = self.node.map_or_else(String::new, |node| format!(" on node {node}"));
+        Some(format!("a working set of {working_set} does not fit: {bytes} of memory is available{place}"))
+    }
+
+    /// What to do for a working set of at least these bytes, if a larger one does not fit.
+    pub(super) fn advice(self, needed: u64) -> Option<String> {
+        let bytes = self.bytes.filter(|bytes| needed > *bytes)?;
+        let (needed, bytes) = (format_size(needed), UnitScale::GIBIBYTES.fixed(bytes as f64, 1));
+        Some(match (self.by_group, self.node) {
+            (true, _) => format!("Raise the memory limit of the control group (memory.max): {needed} would be needed."),
+            (_, Some(node)) => format!("Free memory on node {node}: {bytes} are available, {needed} would be needed."),
+            _ => format!("Free memory: {bytes} are available, {needed} would be needed."),
+        })
+    }
 }
 
 /// The least working set that holds the largest block for each thread and array, in whole MiB.
@@ -57,15 +88,11 @@ pub(super) fn room_for_blocks(stanza: &MemoryChoice, op: MemoryOp, threads: usiz
 pub(super) struct Asked {
     pub(super) cache_bytes: Option<u64>,
     pub(super) room: u64,
+    pub(super) obtainable: Obtainable,
 }
 
-pub(super) fn working_sets(
-    request: &Request,
-    machine: &Machine,
-    stanza: &MemoryChoice,
-    asked: Asked,
-) -> Result<Vec<u64>, PlanError> {
-    let obtainable = obtainable_bytes(machine);
+pub(super) fn working_sets(stanza: &MemoryChoice, asked: Asked) -> Vec<u64> {
+    let obtainable = asked.obtainable.bytes;
     // Under load the chase has half of the working set, which must exceed the caches.
     let caches = if stanza.background.is_empty() { CACHES_PER_WORKING_SET } else { 2 * CACHES_PER_WORKING_SET };
     let caches_ask = asked.cache_bytes.unwrap_or(0).saturating_mul(caches);
@@ -77,17 +104,11 @@ pub(super) fn working_sets(
         within(fitting.unwrap_or(bytes), obtainable)
     };
     match stanza.working_sets() {
-        _ if stanza.only_pattern() == MemoryPattern::Pair => Ok(vec![PAIR_BYTES]),
-        WorkingSets::Least(least) => Ok(vec![beyond(least)]),
-        WorkingSets::About(bytes) => Ok(vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))]),
-        WorkingSets::Sweep { from, least } => Ok(octaves(from, beyond(least))),
-        WorkingSets::Exactly(sets) => {
-            let refused = sets.iter().find_map(|bytes| Some((*bytes, obtainable.filter(|most| bytes > most)?)));
-            match refused.filter(|_| !request.choices.memory.working_sets.is_empty()) {
-                Some((bytes, obtainable)) => Err(PlanError(does_not_fit(bytes, obtainable))),
-                None => Ok(sets),
-            }
-        }
+        _ if stanza.only_pattern() == MemoryPattern::Pair => vec![PAIR_BYTES],
+        WorkingSets::Least(least) => vec![beyond(least)],
+        WorkingSets::About(bytes) => vec![bytes.min(within(bytes, obtainable).max(bytes.min(MIB)))],
+        WorkingSets::Sweep { from, least } => octaves(from, beyond(least)),
+        WorkingSets::Exactly(sets) => sets,
     }
 }
 
@@ -125,30 +146,32 @@ pub(super) fn steps_of_levels(sets: &[u64], levels: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tests::{request, stanza};
+    use crate::memory::tests::stanza;
     use crate::tests::machine_with_cpus;
 
     #[test]
     fn a_working_set_is_four_caches_or_what_memory_allows() {
         let machine = machine_with_cpus(2);
         let gib = 1_u64 << 30;
-        let asked = |cache| Asked { cache_bytes: Some(cache), room: 0 };
-        let least = |cache| working_sets(&request(false), &machine, &stanza(|_| {}), asked(cache)).unwrap();
+        let obtainable = Obtainable::of(&machine, None);
+        let asked = |cache| Asked { cache_bytes: Some(cache), room: 0, obtainable };
+        let least = |cache| working_sets(&stanza(|_| {}), asked(cache));
         assert_eq!(least(32 << 20), [gib]);
         assert_eq!(least(gib), [4 * gib]);
         assert_eq!(least(64 * gib), [8 * gib], "half of 16 GiB");
         let classic = |cache| {
             let stanza = stanza(|stanza| stanza.classic = Some("WS".into()));
-            working_sets(&request(false), &machine, &stanza, asked(cache)).unwrap()
+            working_sets(&stanza, asked(cache))
         };
         assert_eq!((classic(300 << 20), least(300 << 20)), (vec![2 * gib], vec![1200 << 20]), "a size that pmbw has");
         assert_eq!(classic(64 * gib), [8 * gib]);
         let exactly = |bytes| {
             let stanza = stanza(|stanza| stanza.working_sets = vec![bytes]);
-            working_sets(&request(true), &machine, &stanza, asked(gib))
+            working_sets(&stanza, asked(gib))
         };
-        assert_eq!(exactly(8 << 20), Ok(vec![8 << 20]));
-        assert!(exactly(17 * gib).unwrap_err().0.contains("does not fit"));
+        assert_eq!((exactly(8 << 20), exactly(17 * gib)), (vec![8 << 20], vec![17 * gib]));
+        assert_eq!(obtainable.obstacle(16 * gib), None);
+        assert!(obtainable.obstacle(17 * gib).is_some_and(|why| why.contains("does not fit")));
     }
 
     #[test]
@@ -159,8 +182,8 @@ mod tests {
         assert_eq!(octaves(4 << 10, 4 << 10), [4 << 10]);
         let machine = machine_with_cpus(2);
         let sweep = stanza(|stanza| stanza.sweep_from = Some(4 << 10));
-        let asked = Asked { cache_bytes: Some(512 << 20), room: 0 };
-        let sizes = working_sets(&request(false), &machine, &sweep, asked).unwrap();
+        let asked = Asked { cache_bytes: Some(512 << 20), room: 0, obtainable: Obtainable::of(&machine, None) };
+        let sizes = working_sets(&sweep, asked);
         assert_eq!(sizes.last(), Some(&(2 << 30)));
     }
 }

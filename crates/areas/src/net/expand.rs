@@ -12,7 +12,7 @@ use model::warning::Warning;
 use super::choice::NetChoice;
 use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
 use crate::fields::MOST_THREADS;
-use crate::request::{Request, exact, in_table};
+use crate::request::{Request, exact, in_table, is_asked};
 use crate::threads::{place, thread_counts};
 
 /// Seconds of round trips on an idle network before it is loaded.
@@ -39,8 +39,11 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
         for kind in kinds(stanza, request.peer.as_deref().unwrap_or(LOOPBACK)) {
             for threads in thread_counts(request, &stanza.threads, machine) {
                 let params = NetParams { threads, ..kind.clone() };
-                check(&params).map_err(PlanError)?;
-                rows.push(row(request, machine, stanza, &params));
+                match check(&params) {
+                    Ok(()) => rows.push(row(request, machine, stanza, &params)),
+                    Err(sentence) if is_asked(request, &net_id(&params)) => return Err(PlanError(sentence)),
+                    Err(_) => {}
+                }
             }
         }
     }
@@ -150,6 +153,7 @@ fn row(request: &Request, machine: &Machine, stanza: &NetChoice, params: &NetPar
     Planned {
         // Another host chooses its CPUs itself.
         other_cpus: if params.path == LOOPBACK { far_cpus(params, &cpus, machine) } else { Vec::new() },
+        obstacle: request.no_loopback.clone().filter(|_| params.path == LOOPBACK),
         exact_work,
         setup_seconds: setup_seconds(params),
         warnings: oversubscribed.into_iter().collect(),
@@ -329,6 +333,17 @@ mod tests {
             assert!(row.other_cpus.is_empty() && params_of(&row).path == "far", "{row:?}");
             assert!(row.experiment.id.contains("/peer/") && !row.experiment.id.contains("far"), "{row:?}");
         }
+    }
+
+    #[test]
+    fn a_loopback_interface_that_is_down_is_one_reason_for_all_and_none_on_the_way_to_a_peer() {
+        let mut request = request_of(suite(&NetChoice::default()).unwrap());
+        request.no_loopback = Some("lo is down: ip link set lo up".to_owned());
+        let found = plan(&request, &machine_with_cpus(2)).unwrap();
+        assert_eq!(found.obstacles().len(), 1);
+        assert!(found.rows.len() > 1 && found.rows.iter().all(|row| row.obstacle == request.no_loopback));
+        request.peer = Some("far".to_owned());
+        assert!(plan(&request, &machine_with_cpus(2)).unwrap().rows.iter().all(|row| row.obstacle.is_none()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod modes;
 
 use model::experiment::{Area as Name, Params};
 use model::io::NetMode;
+use model::plan::Plan;
 use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
@@ -39,6 +40,12 @@ pub(crate) const RULES: AreaRules = AreaRules {
 
 fn is_mode(params: &Params, mode: NetMode) -> bool {
     matches!(params, Params::Net(params) if params.mode == mode)
+}
+
+/// Why a plan of network benchmarks alone can measure none of them.
+pub fn impossible(plan: &Plan) -> Option<&str> {
+    let alone = plan.rows.iter().all(|row| row.experiment.area == Name::Net);
+    plan.impossible(Name::Net).filter(|_| alone)
 }
 
 pub(crate) const AREA: AreaEntry = AreaEntry {

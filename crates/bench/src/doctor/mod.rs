@@ -25,6 +25,7 @@ use crate::runner::{Setting, WorkerCommand};
 
 use model::disk_target::DiskTarget;
 use model::plan::Plan;
+use settings::Swap;
 pub(crate) use waiting::{Host, Source, wait_until_quiet};
 
 const NOTHING_NEW_SECONDS: f64 = 4.6;
@@ -99,17 +100,21 @@ fn found_settings(machine: &Machine, disk: Option<&DiskTarget>) -> Vec<Check> {
         disk,
         file_bytes,
         counter: Calibration::begin().finish(CALIBRATION).source() == TimerSource::Counter,
-        swap_used: root.text("proc/meminfo").and_then(|text| swap_used(&text)),
+        swap: swap(&root.text("proc/meminfo").unwrap_or_default()),
+        no_loopback: crate::net::no_loopback().as_deref(),
     })
 }
 
-fn swap_used(meminfo: &str) -> Option<f64> {
+fn swap(meminfo: &str) -> Swap {
     let kilobytes = |key: &str| -> Option<f64> {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     };
-    let (total, free) = (kilobytes("SwapTotal")?, kilobytes("SwapFree")?);
-    (total > 0.0).then(|| 1.0 - free / total)
+    match (kilobytes("SwapTotal"), kilobytes("SwapFree")) {
+        (Some(total), _) if total <= 0.0 => Swap::Absent,
+        (Some(total), Some(free)) => Swap::Used(1.0 - free / total),
+        _ => Swap::Unknown,
+    }
 }
 
 fn watch(patient: &Patient, disk: Option<&DiskTarget>, probe_seconds: f64) -> Vec<Check> {
@@ -165,9 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn swap_is_read_or_absent() {
-        assert_eq!(swap_used("SwapTotal:       1000 kB\nSwapFree:         250 kB\n"), Some(0.75));
-        assert_eq!(swap_used("SwapTotal:          0 kB\nSwapFree:           0 kB\n"), None);
-        assert_eq!(swap_used("SwapTotal: many kB\nSwapFree: 1 kB\n"), None);
+    fn swap_is_read_or_absent_or_unknown() {
+        assert_eq!(swap("SwapTotal:       1000 kB\nSwapFree:         250 kB\n"), Swap::Used(0.75));
+        assert_eq!(swap("SwapTotal:          0 kB\nSwapFree:           0 kB\n"), Swap::Absent);
+        for unknown in ["SwapTotal: many kB\nSwapFree: 1 kB\n", "SwapTotal: 1000 kB\n", ""] {
+            assert_eq!(swap(unknown), Swap::Unknown, "a machine that hides it may have some");
+        }
     }
 }

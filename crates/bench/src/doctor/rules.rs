@@ -60,8 +60,10 @@ pub(super) const RULES: &[Rule] = &[
         "Disk benchmarks would use a smaller test file or be skipped.", "Free some space, or use --dir to choose another directory."),
     rule("direct_io", Thresholds::Own(Some(1.0), None),
         "Disk benchmarks would be skipped.", "Use --dir or ASSAY_STORE to choose a directory on a disk."),
+    rule("loopback", Thresholds::Own(Some(1.0), None),
+        "Network benchmarks within this machine would be skipped.", "Run the command above as the superuser."),
     rule("io_uring", Thresholds::Own(None, None),
-        "Disk benchmarks would use blocking threads instead, which may be slower at high queue depths.",
+        "It may be slower at high queue depths.",
         "Set sysctl kernel.io_uring_disabled=0, allow io_uring in the seccomp profile, or raise ulimit -l."),
 ];
 

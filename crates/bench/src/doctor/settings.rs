@@ -23,7 +23,17 @@ pub(super) struct Facts<'a> {
     pub(super) disk: Option<&'a DiskTarget>,
     pub(super) file_bytes: u64,
     pub(super) counter: bool,
-    pub(super) swap_used: Option<f64>,
+    pub(super) swap: Swap,
+    pub(super) no_loopback: Option<&'a str>,
+}
+
+/// The swap space.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Swap {
+    Unknown,
+    Absent,
+    /// The share in use.
+    Used(f64),
 }
 
 pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
@@ -31,6 +41,10 @@ pub(super) fn checks(facts: &Facts<'_>) -> Vec<Check> {
     checks.extend(processor(facts));
     checks.extend(memory(facts));
     checks.extend(disk(facts));
+    checks.push(match facts.no_loopback {
+        Some(why) => by_rule("loopback", 1.0, &sentence(why)),
+        None => by_rule("loopback", 0.0, "The loopback interface is up and has an address."),
+    });
     checks
 }
 
@@ -135,9 +149,10 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
             judged(WarningCode::MemoryLimit, needed, &seen)
         }
     };
-    let swap = match facts.swap_used {
-        None => passed("swap_in_use", "No swap space is configured."),
-        Some(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
+    let swap = match facts.swap {
+        Swap::Unknown => passed("swap_in_use", "Unknown: the kernel does not report its swap space."),
+        Swap::Absent => passed("swap_in_use", "No swap space is configured."),
+        Swap::Used(share) => by_rule("swap_in_use", share, &format!("{} of the swap space is in use.", percent(share))),
     };
     let huge = known("huge_pages", memory.huge_pages.transparent.as_deref(), "its huge page setting", |state| {
         by_rule("huge_pages", flag(state == "never"), &format!("Transparent huge pages are set to {state}."))
@@ -150,9 +165,18 @@ fn free_memory(facts: &Facts<'_>, largest: Option<u64>) -> Check {
     let cached = facts.rows.iter().flat_map(|row| &row.warnings);
     let cached = cached.filter(|warning| warning.code == WarningCode::PossiblyCached);
     let value = cached.filter_map(|warning| warning.value).fold(0.0, f64::max);
-    let available = facts.machine.memory.available_bytes;
-    let available = available.map_or_else(String::new, |bytes| format!("{} of memory are free, and ", rounded(bytes)));
-    by_rule("free_memory", value, &format!("{available}working sets need {}.", rounded(largest)))
+    let memory = &facts.machine.memory;
+    let limited = memory.is_bound_by_group();
+    let which = if limited { "left within the control group's limit" } else { "free" };
+    let seen = match memory.obtainable_bytes() {
+        Some(bytes) => format!("{} of memory are {which}, and working sets need {}.", rounded(bytes), rounded(largest)),
+        None => format!("Working sets need {}.", rounded(largest)),
+    };
+    let check = by_rule("free_memory", value, &seen);
+    if check.advice.is_empty() || !limited {
+        return check;
+    }
+    Check { advice: "Raise the memory limit of the control group (memory.max).".to_owned(), ..check }
 }
 
 /// Without a directory only direct I/O is checked.
@@ -170,7 +194,14 @@ fn disk(facts: &Facts<'_>) -> Vec<Check> {
     };
     let direct = by_rule("direct_io", bad, &seen);
     let uring = match &disk.no_io_uring {
-        Some(why) => remark("io_uring", 1.0, &format!("io_uring is not available: {why}.")),
+        Some(why) => {
+            let engine = if disk.no_libaio.is_none() { "libaio" } else { "sync (blocking threads)" };
+            remark(
+                "io_uring",
+                1.0,
+                &format!("io_uring is not available: {why}. Disk benchmarks use the engine {engine}."),
+            )
+        }
         None => by_rule("io_uring", 0.0, "io_uring is available."),
     };
     vec![room(facts, disk), direct, uring]
@@ -191,6 +222,10 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
 }
 
 fn sentence(text: &str) -> String {
+    // The name of an interface is no first word.
+    if text.starts_with("lo ") {
+        return format!("{text}.");
+    }
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
     let rest = letters.as_str().trim_end_matches('.');
@@ -239,8 +274,16 @@ mod tests {
         let request =
             Request { disk: disk.cloned(), ..crate::host::request(Suite::embedded("quick").unwrap(), machine) };
         let rows = plan(&request, machine).unwrap().rows;
-        let mut facts =
-            Facts { machine, settings, rows: &rows, disk, file_bytes: 1 << 30, counter: true, swap_used: None };
+        let mut facts = Facts {
+            machine,
+            settings,
+            rows: &rows,
+            disk,
+            file_bytes: 1 << 30,
+            counter: true,
+            swap: Swap::Absent,
+            no_loopback: None,
+        };
         change(&mut facts);
         checks(&facts)
     }
@@ -276,8 +319,9 @@ mod tests {
         assert!(of_machine(|_| {}).is_empty());
         let of_facts = |change: fn(&mut Facts<'_>)| found(all(&well(), &settings_of_two(), Some(&target()), change));
         assert_eq!(of_facts(|facts| facts.counter = false), warned("timer"));
-        assert_eq!(of_facts(|facts| facts.swap_used = Some(0.7)), warned("swap_in_use"));
-        assert!(of_facts(|facts| facts.swap_used = Some(0.2)).is_empty());
+        assert_eq!(of_facts(|facts| facts.swap = Swap::Used(0.7)), warned("swap_in_use"));
+        assert!(of_facts(|facts| facts.swap = Swap::Used(0.2)).is_empty());
+        assert_eq!(of_facts(|facts| facts.no_loopback = Some("lo is down: ip link set lo up")), warned("loopback"));
         assert_eq!(of_machine(|machine| machine.os.clocksource = Some("hpet".into())), warned("clock_source"));
         let never = |machine: &mut Machine| machine.memory.huge_pages.transparent = Some("never".into());
         assert_eq!(of_machine(never), warned("huge_pages"));
@@ -291,6 +335,19 @@ mod tests {
         assert!(limited(8 << 30).is_empty(), "a limit that leaves room");
         assert_eq!(limited(3 << 29), warned("memory_limit"));
         assert_eq!(limited(1 << 30), [("memory_limit".to_owned(), CheckStatus::Bad)]);
+    }
+
+    #[test]
+    fn in_a_memory_cgroup_of_400_mib_the_limit_counts_and_not_the_free_memory_of_the_machine() {
+        let mut machine = well();
+        machine.memory.available_bytes = Some(19 << 30);
+        machine.caches[0].bytes = Some(256 << 20);
+        (machine.memory.limit_bytes, machine.memory.limit_used_bytes) = (Some(400 << 20), Some(16 << 20));
+        let checks = all(&machine, &settings_of_two(), Some(&target()), |_| {});
+        let check = checks.iter().find(|check| check.code == "free_memory").unwrap();
+        assert_ne!(check.status, CheckStatus::Ok, "{check:?}");
+        assert!(check.text.starts_with("384 MiB of memory are left within the control group's limit"), "{check:?}");
+        assert!(check.advice.contains("memory.max"), "{check:?}");
     }
 
     #[test]
@@ -322,6 +379,16 @@ mod tests {
         }
         let refused = DiskTarget { no_io_uring: Some("the kernel has it switched off".into()), ..target() };
         assert!(of_disk(Some(&refused)).is_empty(), "threads that wait do as well");
+        // The engine is that of the plan.
+        for no_libaio in [None, Some("a sandbox hides it".to_owned())] {
+            let disk = DiskTarget { no_libaio, ..refused.clone() };
+            let checks = all(&well(), &settings_of_two(), Some(&disk), |facts| {
+                let engine = facts.rows.iter().find_map(|row| Some(row.experiment.disk()?.engine)).unwrap();
+                let seen = super::disk(facts).into_iter().find(|check| check.code == "io_uring").unwrap();
+                assert!(seen.text.contains(&format!("use the engine {engine}")), "{engine}: {seen:?}");
+            });
+            assert!(checks.iter().any(|check| check.code == "io_uring"));
+        }
         assert_eq!(of_disk(None), warned("direct_io"));
     }
 }

@@ -158,11 +158,10 @@ pub(crate) fn tame(text: &str) -> String {
 pub(crate) fn end_towards(address: IpAddr) -> PathEnd {
     let host = Sysroot::host();
     let Some(interface) = machine::interface_to(&host, address.to_canonical()) else { return PathEnd::default() };
-    let mtu = host.text(&format!("sys/class/net/{interface}/mtu"));
     let offloads = sys::net::offloads(&interface).unwrap_or_default();
     PathEnd {
-        // In a network namespace sysfs may show other interfaces.
-        mtu: sys::net::mtu(&interface).ok().or_else(|| mtu.and_then(|text| text.trim().parse().ok())),
+        // Sysfs may show the interfaces of another network namespace.
+        mtu: sys::net::mtu(&interface).ok(),
         offloads: offloads.into_iter().map(str::to_owned).collect(),
         interface: Some(interface),
         congestion_control: None,

@@ -15,8 +15,8 @@ mod target;
 
 pub use client::{NoSession, ServerSession};
 pub use key::Key;
-pub(crate) use target::loopback;
 pub use target::{PORT, Target, listen_address};
+pub(crate) use target::{loopback, no_loopback};
 
 /// Parses bytes as everything that a connection may carry: for tests and the fuzzer, which look for panics.
 #[doc(hidden)]

@@ -7,6 +7,8 @@ use model::experiment::LOOPBACK;
 
 /// Default port.
 pub const PORT: u16 = 5211;
+const LOOPBACK_INTERFACE: &str = "lo";
+const LOOPBACK_ADDRESSES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 /// Maximum length of a host name (RFC 1035, 2.3.4).
 const MOST_NAME_BYTES: usize = 255;
 
@@ -58,9 +60,25 @@ impl std::fmt::Display for Target {
 
 /// The address of the loopback interface: 127.0.0.1, or `::1` on a host without IPv4.
 pub(crate) fn loopback() -> IpAddr {
-    let has = |address: &IpAddr| UdpSocket::bind((*address, 0)).is_ok();
-    let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-    addresses.into_iter().find(has).unwrap_or(addresses[0])
+    LOOPBACK_ADDRESSES.into_iter().find(is_reachable).unwrap_or(LOOPBACK_ADDRESSES[0])
+}
+
+/// Why nothing can be measured over loopback, with the command that mends it; `None` if it can.
+pub(crate) fn no_loopback() -> Option<String> {
+    if LOOPBACK_ADDRESSES.iter().any(is_reachable) {
+        return None;
+    }
+    Some(match sys::net::is_up(LOOPBACK_INTERFACE) {
+        Ok(false) => "lo is down: ip link set lo up".to_owned(),
+        Ok(true) => "lo has no address: ip addr add 127.0.0.1/8 dev lo".to_owned(),
+        Err(error) => format!("the loopback interface lo is not available: {error}"),
+    })
+}
+
+/// Whether this address exists and has a route. An error of a firewall, which may forbid UDP alone, is no reason.
+fn is_reachable(address: &IpAddr) -> bool {
+    let connected = UdpSocket::bind((*address, 0)).and_then(|socket| socket.connect((*address, PORT)));
+    connected.err().is_none_or(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The address to listen on: `ADDR` or `ADDR:PORT`; loopback by default.

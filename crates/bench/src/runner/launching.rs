@@ -191,6 +191,7 @@ impl Run<'_> {
             run_began: self.setting.began,
             imul_cycles: imul_cycles(self.setting.machine, planned),
             parent: std::process::id(),
+            processor: sys::cpuid::processor(),
             until_steady: state.progress.is_until_steady(),
             most_seconds: self.most_seconds(index),
             ends_at: self.work_ends_at().map(|end| end - ENDING_SECONDS - forecast.drain_seconds),

@@ -35,6 +35,7 @@ pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> std::i
 }
 
 fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Send)) -> Result<Observations, Trouble> {
+    is_same_processor(task.processor.as_deref(), sys::cpuid::processor().as_deref())?;
     sys::process::die_with_parent(task.parent).map_err(|error| Trouble::Failed(error.to_string()))?;
     sys::process::volunteer_for_the_oom_killer();
     let area = task.experiment.area;
@@ -64,6 +65,18 @@ fn carry_out(task: &Task, calibration: Calibration, output: &mut (dyn Write + Se
             let settings = machine::settings(&machine::Sysroot::host());
             Ok(Observations { settings, ..add_up(reports, context.timer.source() == Source::Counter, &task.cpus) })
         }
+    }
+}
+
+/// Checks that the runner and this worker see the same processor. Under qemu-user the runner is emulated, and the programs
+/// that it starts are not: its plan is for another processor.
+fn is_same_processor(of_runner: Option<&str>, of_worker: Option<&str>) -> Result<(), Trouble> {
+    match (of_runner, of_worker) {
+        (Some(runner), Some(worker)) if runner != worker => Err(Trouble::Failed(format!(
+            "the program runs on an emulated processor ({runner}), but the processes that measure run on another one \
+             ({worker}): start assay without the emulator"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -125,6 +138,21 @@ mod tests {
 
     fn report(cpu_seconds: f64) -> Observations {
         Observations { cpu_seconds, least_cpu_share: Some(cpu_seconds / 2.0), ..Observations::default() }
+    }
+
+    #[test]
+    fn a_worker_refuses_the_task_of_a_runner_on_an_emulated_processor() {
+        let here = sys::cpuid::processor();
+        assert!(
+            is_same_processor(here.as_deref(), here.as_deref()).is_ok() && is_same_processor(None, Some("any")).is_ok()
+        );
+        let task =
+            Task { processor: Some("AuthenticAMD 60fb1 QEMU TCG CPU version 2.5+".to_owned()), ..crate::tests::task() };
+        let mut said = Vec::new();
+        serve(&mut format!("{}\n", serde_json::to_string(&task).unwrap()).as_bytes(), &mut said).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        let refused = said.contains("emulated processor (AuthenticAMD 60fb1 QEMU TCG CPU version 2.5+)");
+        assert_eq!(refused, here.is_some(), "{said}");
     }
 
     #[test]

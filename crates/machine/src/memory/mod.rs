@@ -60,11 +60,16 @@ pub(crate) fn nodes(root: &Sysroot, bare_metal: bool, ledger: &mut Ledger) -> Ve
         let number = name.strip_prefix("node")?.parse().ok()?;
         let path = |file: &str| format!("{NODES}/{name}/{file}");
         let file = |file: &str| root.text(&path(file));
-        let (info, distances) = (file("meminfo"), file("distance").unwrap_or_default());
+        let (info, distances) = (file("meminfo").unwrap_or_default(), file("distance").unwrap_or_default());
+        let bytes = |key: &str| kilobytes(&info, &format!("Node {number} {key}"));
         Some(NumaNode {
             node: number,
             cpus: root.cpus(&path("cpulist"), &path("cpumap"))?,
-            total_bytes: info.and_then(|info| kilobytes(&info, &format!("Node {number} MemTotal"))),
+            total_bytes: bytes("MemTotal"),
+            available_bytes: bytes("MemFree").map(|free| {
+                let cached = [bytes("Active(file)"), bytes("Inactive(file)")].into_iter().flatten();
+                free.saturating_add(cached.fold(0, u64::saturating_add) / 2)
+            }),
             distances: distances.split_whitespace().filter_map(|distance| distance.parse().ok()).collect(),
             rated: rated(root, &format!("{NODES}/{name}")).filter(|_| bare_metal),
         })
@@ -147,6 +152,24 @@ mod tests {
         assert_eq!(kilobytes("MemTotal: 99999999999999999999 kB", "MemTotal"), None);
         assert_eq!(kilobytes("MemAvailable: many kB", "MemAvailable"), None);
         assert_eq!(kilobytes("", "MemTotal"), None);
+    }
+
+    #[test]
+    fn reserved_huge_pages_of_a_node_are_not_available_and_half_of_its_page_cache_is() {
+        let folder = "sys/devices/system/node";
+        let fixture = Fixture::new("node-memory")
+            .file(&format!("{folder}/node0/cpulist"), "0-3\n")
+            .file(
+                &format!("{folder}/node0/meminfo"),
+                "Node 0 MemTotal:       16777216 kB\nNode 0 MemFree:          102400 kB\n\
+                 Node 0 Active(file):     40960 kB\nNode 0 Inactive(file):   61440 kB\nNode 0 HugePages_Total:  8000\n",
+            )
+            .file(&format!("{folder}/node1/cpulist"), "4-7\n")
+            .file(&format!("{folder}/node1/meminfo"), "Node 1 MemTotal:       0 kB\nNode 1 MemFree:       0 kB\n")
+            .file(&format!("{folder}/node2/cpulist"), "\n");
+        let nodes = nodes(&fixture.root(), true, &mut Ledger::default());
+        let found: Vec<_> = nodes.iter().map(|node| (node.total_bytes, node.available_bytes)).collect();
+        assert_eq!(found, [(Some(16 << 30), Some(150 << 20)), (Some(0), Some(0)), (None, None)]);
     }
 
     #[test]

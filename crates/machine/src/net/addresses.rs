@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::net::namespace;
 use crate::net::routes::{on_link, own_version_4};
 use crate::sysroot::Sysroot;
 
@@ -19,10 +20,11 @@ pub struct OwnAddress {
 #[must_use]
 pub fn own_addresses(root: &Sysroot) -> Vec<OwnAddress> {
     let mut found: Vec<OwnAddress> = version_4(root).into_iter().chain(version_6(root)).collect();
+    let in_sysfs = namespace::read(root).in_sysfs;
     let speed = |own: &OwnAddress| {
         let text = root.text(&format!("sys/class/net/{}/speed", own.interface.as_deref()?))?;
         // -1 is unknown.
-        text.trim().parse::<i64>().ok().filter(|speed| *speed > 0)
+        text.trim().parse::<i64>().ok().filter(|speed| in_sysfs && *speed > 0)
     };
     found.sort_by_cached_key(|own| (own.address.is_loopback(), Reverse(speed(own)), own.address));
     found

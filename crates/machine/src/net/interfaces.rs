@@ -3,10 +3,9 @@
 use model::machine::Nic;
 
 use crate::net::infiniband;
+use crate::net::namespace::{self, INTERFACES};
 use crate::sysroot::Sysroot;
 use crate::system::pcie::narrowest_above;
-
-const INTERFACES: &str = "sys/class/net";
 
 /// The fastest link that the kernel knows, 10^6 bit/s (`SPEED_1600000` in `include/uapi/linux/ethtool.h`).
 const FASTEST: f64 = 1_600_000.0;
@@ -23,13 +22,30 @@ const CLAIMING_DRIVERS: &[&str] = &["cdc_ether", "cdc_ncm", "cdc_mbim", "rndis_h
 /// Drivers of old hardware that hypervisors emulate: in a guest the speed is the emulated card's.
 const EMULATED_DRIVERS: &[&str] = &["e1000", "e1000e", "igb", "8139cp", "8139too", "pcnet32", "tulip", "ne2k-pci"];
 
+/// The interfaces of this process's network namespace.
 pub(crate) fn interfaces(root: &Sysroot, under_hypervisor: bool) -> Vec<Nic> {
-    root.names(INTERFACES).iter().filter_map(|name| interface(root, name, under_hypervisor)).collect()
+    let own = namespace::read(root);
+    if !own.in_sysfs {
+        return own.names.iter().map(|name| undescribed(name)).collect();
+    }
+    own.names.iter().filter_map(|name| described(root, name, under_hypervisor)).collect()
 }
 
+/// One of them, if sysfs describes it.
 pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
+    let own = namespace::read(root);
+    let is_described = own.in_sysfs && own.names.iter().any(|own| own == name);
+    is_described.then(|| described(root, name, under_hypervisor))?
+}
+
+/// An interface that sysfs does not describe: of the same name it may have another namespace's.
+fn undescribed(name: &str) -> Nic {
+    let kind = (name == "lo").then(|| "loopback".to_owned());
+    Nic { name: name.to_owned(), kind, ..Nic::default() }
+}
+
+fn described(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> {
     let file = |file: &str| format!("{INTERFACES}/{name}/{file}");
-    // Entries such as `bonding_masters` are files.
     let mtu = root.number(&file("mtu"))?;
     let driver = root.link_name(&file("device/driver"));
     let queues = root.names(&file("queues"));
@@ -128,6 +144,22 @@ mod tests {
             None => fixture,
         };
         interfaces(&fixture.root(), under_hypervisor).remove(0)
+    }
+
+    #[test]
+    fn in_an_unshared_network_namespace_the_card_of_the_host_is_not_ours() {
+        let host = Fixture::new("unshared-cards")
+            .file("sys/class/net/eth0/mtu", "1500\n")
+            .file("sys/class/net/eth0/speed", "25000\n")
+            .link("sys/class/net/eth0/device/driver", "../../bus/pci/drivers/ice")
+            .file("proc/self/net/dev", "head\nhead\n  eth0: 1 2\n");
+        assert_eq!(interface(&host.root(), "eth0", false).and_then(|nic| nic.speed_bps), Some(25e9));
+        // A veth end of the same name, and the host's loopback.
+        let container = host.file("proc/self/net/dev", "head\nhead\n lo: 1 2\n  eth0: 1 2\n");
+        let nics = interfaces(&container.root(), false);
+        let found: Vec<(&str, Option<f64>)> = nics.iter().map(|nic| (nic.name.as_str(), nic.speed_bps)).collect();
+        assert_eq!(found, [("lo", None), ("eth0", None)]);
+        assert_eq!(interface(&container.root(), "eth0", false), None);
     }
 
     #[test]

@@ -3,4 +3,5 @@
 pub(crate) mod addresses;
 pub(crate) mod infiniband;
 pub(crate) mod interfaces;
+pub(crate) mod namespace;
 pub(crate) mod routes;

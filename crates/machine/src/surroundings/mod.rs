@@ -10,6 +10,7 @@ use model::surroundings::Surroundings;
 use sys::usage::ProcessUsage;
 
 use crate::cpu::topology::online_cpus;
+use crate::net::namespace;
 use crate::surroundings::activity::TICKS_PER_SECOND;
 use crate::surroundings::disk_state::DiskState;
 use crate::sysroot::Sysroot;
@@ -24,8 +25,6 @@ pub struct Watched {
 }
 
 const CPUS: &str = "sys/devices/system/cpu";
-
-const LOOPBACK: &str = "lo";
 
 /// Reads the counters.
 pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
@@ -51,7 +50,7 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
         disk_written_bytes: disks.io.map(|io| io.write_bytes),
         disk_heat: disks.heat,
         disk_link_bytes_per_second: disks.link_bytes_per_second,
-        net_bytes: watched.interface.as_deref().and_then(|interface| interface_bytes(root, interface)),
+        net_bytes: watched.interface.as_deref().and_then(|interface| namespace::bytes(root, interface)),
         own_user_seconds: own.user_seconds,
         own_system_seconds: own.system_seconds,
         own_disk_bytes: own.disk_bytes,
@@ -124,13 +123,6 @@ fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
     (sum("core_throttle_count", "package_throttle_count"), sum("core_power_limit_count", "package_power_limit_count"))
 }
 
-/// Both directions, except on loopback, where each byte sent is received.
-fn interface_bytes(root: &Sysroot, interface: &str) -> Option<u64> {
-    let count = |name: &str| root.number::<u64>(&format!("sys/class/net/{interface}/statistics/{name}"));
-    let received = count("rx_bytes")?;
-    if interface == LOOPBACK { Some(received) } else { received.checked_add(count("tx_bytes")?) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,12 +173,8 @@ mod tests {
 
     #[test]
     fn loopback_counts_what_it_received() {
-        let mut fixture = Fixture::new("interface");
-        for name in ["lo", "eth0"] {
-            fixture = fixture
-                .file(&format!("sys/class/net/{name}/statistics/rx_bytes"), "500\n")
-                .file(&format!("sys/class/net/{name}/statistics/tx_bytes"), "70\n");
-        }
+        let counts = "head\nhead\n    lo: 500 1 0 0 0 0 0 0 500 1\n  eth0: 500 1 0 0 0 0 0 0 70 1\n";
+        let fixture = Fixture::new("interface").file("proc/self/net/dev", counts);
         let bytes = |name: &str| {
             let watched = Watched { disks: Vec::new(), interface: Some(name.to_owned()) };
             surroundings(&fixture.root(), &watched).net_bytes

@@ -27,7 +27,7 @@ words! {
         PlatformMaximum => "platform_maximum",
         /// The best another measurement on this machine reached.
         MeasuredCeiling => "measured_ceiling",
-        /// Work per cycle rounded from a measurement, times the measured clock: circular, so near 1 by construction.
+        /// Work per cycle rounded from a measurement, times the measured clock: circular, so a share near 1 is no evidence about the hardware.
         Inferred => "inferred",
     }
 }

@@ -45,6 +45,22 @@ pub struct Memory {
     pub numa_balancing: Option<bool>,
 }
 
+impl Memory {
+    /// Bytes that can be allocated: what is available, or what the control group still allows.
+    pub fn obtainable_bytes(&self) -> Option<u64> {
+        self.available_bytes.into_iter().chain(self.left_in_group()).min()
+    }
+
+    /// Whether the control group allows less than is available.
+    pub fn is_bound_by_group(&self) -> bool {
+        self.left_in_group().is_some_and(|left| self.available_bytes.is_none_or(|available| left < available))
+    }
+
+    fn left_in_group(&self) -> Option<u64> {
+        self.limit_bytes.map(|limit| limit.saturating_sub(self.limit_used_bytes.unwrap_or(0)))
+    }
+}
+
 /// One memory module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -115,6 +131,9 @@ pub struct NumaNode {
     pub cpus: Vec<u32>,
     /// Its memory, B.
     pub total_bytes: Option<u64>,
+    /// What new work can have on it, B, at the time of discovery: free memory and half of its page cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available_bytes: Option<u64>,
     /// Relative distance to every node, 10 = local, in the order of node numbers.
     pub distances: Vec<u32>,
     /// What firmware rates this node's memory at, for the CPUs nearest to it; `None` on most machines.

@@ -1,6 +1,7 @@
 //! Prometheus' text exposition format, for the textfile collector of `node_exporter`: gauges in base units, a series for
 //! each row. The median has the metric's name (`assay_throughput_bytes_per_second`); interval, deviation, peaks, percentiles
-//! and reference tools have names of their own, so that no sum over a name mixes different things.
+//! and reference tools have names of their own, so that no sum over a name mixes different things. Every series has the
+//! labels `run` and `suite`, so that the files of several runs can be in one folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,22 +13,33 @@ use model::unit::Unit;
 use crate::formats::escape::one_line;
 use crate::grid::groups::grouped;
 
-/// Help of each metric, and its series by their labels as they are written: the format demands one of equal labels only.
 #[derive(Debug, Default)]
-struct Exposition(BTreeMap<String, (String, BTreeMap<String, f64>)>);
+struct Exposition {
+    /// Labels of every series.
+    common: [(&'static str, String); 2],
+    /// Help of each metric, and its series by their labels as they are written: the format demands one of equal labels only.
+    metrics: BTreeMap<String, (String, BTreeMap<String, f64>)>,
+}
 
 impl Exposition {
+    fn of(document: &Document) -> Self {
+        let common = [("run", document.run.id.clone()), ("suite", document.run.suite.clone())];
+        Self { common, metrics: BTreeMap::new() }
+    }
+
     /// Adds a series with a finite value; the first of equal labels stays.
     fn add(&mut self, name: &str, help: &str, labels: &[(&str, &str)], value: f64) {
         if value.is_finite() {
-            let (_, series) = self.0.entry(name.to_owned()).or_insert_with(|| (help.to_owned(), BTreeMap::new()));
-            series.entry(labels_text(labels)).or_insert(value);
+            let common = self.common.iter().map(|(name, text)| (*name, text.as_str()));
+            let labels: Vec<(&str, &str)> = labels.iter().copied().chain(common).collect();
+            let (_, series) = self.metrics.entry(name.to_owned()).or_insert_with(|| (help.to_owned(), BTreeMap::new()));
+            series.entry(labels_text(&labels)).or_insert(value);
         }
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
-        for (name, (help, series)) in &self.0 {
+        for (name, (help, series)) in &self.metrics {
             let help = one_line(help).replace('\\', "\\\\");
             let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
             for (labels, value) in series {
@@ -40,7 +52,7 @@ impl Exposition {
 
 /// The whole file.
 pub fn render(document: &Document) -> String {
-    let mut exposition = Exposition::default();
+    let mut exposition = Exposition::of(document);
     add_run(&mut exposition, document);
     for row in &document.experiments {
         add_row(&mut exposition, row);
@@ -51,14 +63,12 @@ pub fn render(document: &Document) -> String {
 fn add_run(exposition: &mut Exposition, document: &Document) {
     let run = &document.run;
     let labels = [
-        ("id", run.id.as_str()),
-        ("suite", &run.suite),
-        ("version", &document.assay.version),
+        ("version", document.assay.version.as_str()),
         ("host", document.machine.host.as_deref().unwrap_or_default()),
         ("cpu", document.machine.cpu.model_name.as_deref().unwrap_or_default()),
         ("confidence", run.confidence.map_or("", |confidence| confidence.name())),
     ];
-    let help = "The run: its name, suite, program, machine and confidence; always 1.";
+    let help = "The run: its program, machine and confidence; always 1.";
     exposition.add("assay_run_info", help, &labels, 1.0);
     exposition.add("assay_run_duration_seconds", "How long the run took.", &[], run.seconds);
     if let Some(started) = unix_seconds(&run.started) {
@@ -168,9 +178,6 @@ fn suffix(stem: &str, unit: Unit) -> &'static str {
 
 /// `{id="…",area="…"}`; a backslash, a quote and the end of a line are escaped.
 fn labels_text(labels: &[(&str, &str)]) -> String {
-    if labels.is_empty() {
-        return String::new();
-    }
     let value = |text: &str| one_line(text).replace('\\', "\\\\").replace('"', "\\\"");
     let labels: Vec<String> = labels.iter().map(|(name, text)| format!("{name}=\"{}\"", value(text))).collect();
     format!("{{{}}}", labels.join(","))
@@ -215,16 +222,16 @@ mod tests {
     #[test]
     fn labels_and_names_are_escaped() {
         assert_eq!(labels_text(&[("id", "a\\b\"c\nd")]), "{id=\"a\\\\b\\\"c d\"}");
-        assert_eq!(labels_text(&[]), "");
         assert_eq!(name_part("Through-put é"), "through_put__");
     }
 
     #[test]
     fn equal_series_are_written_once_and_what_is_no_number_never() {
-        let mut exposition = Exposition::default();
+        let common = [("run", "r1".to_owned()), ("suite", "quick".to_owned())];
+        let mut exposition = Exposition { common, metrics: BTreeMap::new() };
         exposition.add("a", "A.", &[("id", "x")], 1.0);
         exposition.add("a", "A.", &[("id", "x")], 2.0);
         exposition.add("b", "B.", &[], f64::NAN);
-        assert_eq!(exposition.text(), "# HELP a A.\n# TYPE a gauge\na{id=\"x\"} 1.0\n");
+        assert_eq!(exposition.text(), "# HELP a A.\n# TYPE a gauge\na{id=\"x\",run=\"r1\",suite=\"quick\"} 1.0\n");
     }
 }

@@ -127,8 +127,8 @@ impl<'a> Notes<'a> {
             self.add(key, remark);
         } else if let Some((kind, formula)) = against(row) {
             let text = match kind {
-                PeakKind::Inferred => "The peak is inferred: its work per cycle was rounded from this measurement, \
-                         so the share is always near 100 %."
+                PeakKind::Inferred => "The peak is inferred: its work per cycle was rounded from a measurement, \
+                         so a share near 100 % is no evidence of the hardware's limit."
                     .to_owned(),
                 _ if !mixed || kind == PeakKind::Sustained => return,
                 _ => format!("Share of the {}: {formula}.", kind_words(kind)),

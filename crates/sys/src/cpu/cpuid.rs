@@ -72,6 +72,29 @@ pub(crate) fn read(leaf: u32, subleaf: u32) -> [u32; 4] {
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 
+/// The processor that CPUID describes, equal on all CPUs of a machine: vendor, signature and brand. `None` without CPUID.
+#[cfg(target_arch = "x86_64")]
+pub fn processor() -> Option<String> {
+    const BRAND: std::ops::RangeInclusive<u32> = 0x8000_0002..=0x8000_0004;
+    let text = |registers: &[u32]| -> String {
+        let bytes: Vec<u8> = registers.iter().flat_map(|register| register.to_le_bytes()).collect();
+        String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
+    };
+    let [_, first, third, second] = read(0, 0);
+    let brand: Vec<u32> = if read(0x8000_0000, 0)[0] >= *BRAND.end() {
+        BRAND.flat_map(|leaf| read(leaf, 0)).collect()
+    } else {
+        Vec::new()
+    };
+    Some(format!("{} {:x} {}", text(&[first, second, third]), read(1, 0)[0], text(&brand)).trim_end().to_owned())
+}
+
+/// `None`: there is no CPUID here.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn processor() -> Option<String> {
+    None
+}
+
 #[cfg(target_arch = "x86_64")]
 fn all_leaves() -> Vec<Subleaf> {
     // A longer range is a hypervisor's invention.

@@ -75,6 +75,17 @@ pub fn mtu(interface: &str) -> io::Result<u32> {
     u32::try_from(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
+/// Whether an interface in this process's network namespace is up.
+pub fn is_up(interface: &str) -> io::Result<bool> {
+    let socket = UnixDatagram::unbound()?;
+    let mut request = request_about(interface)?;
+    // SAFETY: the request is live and writable for the call, which fills in its flags.
+    outcome(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
+    // SAFETY: the kernel has filled in this member, and any bits are flags.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(i32::from(flags) & libc::IFF_UP != 0)
+}
+
 fn request_about(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all-zero bytes are a valid `ifreq`: an array of characters and a union of plain data.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -115,6 +126,16 @@ mod tests {
         assert!(found >= 1280, "{found}");
         let shown = std::fs::read_to_string("/sys/class/net/lo/mtu").ok().and_then(|text| text.trim().parse().ok());
         assert!(shown.is_none_or(|shown: u32| shown == found), "{shown:?} {found}");
+    }
+
+    #[test]
+    fn an_interface_is_up_or_down() {
+        let listed = std::fs::read_to_string("/proc/self/net/route").unwrap_or_default();
+        let routed = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        for interface in routed {
+            assert!(is_up(interface).unwrap(), "{interface} has a route");
+        }
+        assert!(is_up("lo").is_ok() && is_up("none-such").is_err());
     }
 
     #[test]

@@ -202,9 +202,24 @@ fn token_of(data: u64) -> u32 {
     u32::try_from(data).unwrap_or(u32::MAX)
 }
 
-/// Whether a context is available: sets one up and frees it. The error is a sentence with the reason.
+/// Whether native asynchronous I/O is available: a sandbox may forbid each of its calls alone. The error is a sentence
+/// with the reason.
 pub(super) fn available() -> io::Result<()> {
-    set_up(1).map(tear_down)
+    let context = set_up(1)?;
+    let mut event = Event::default();
+    let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let (none, one): (libc::c_long, libc::c_long) = (0, 1);
+    let blocks: *const u64 = std::ptr::null();
+    // SAFETY: the context is our own, no control block is passed, and the event and the time live through the calls.
+    let submitted = outcome(unsafe { libc::syscall(libc::SYS_io_submit, context, none, blocks) });
+    let reaped = submitted.and_then(|_| {
+        // SAFETY: as above.
+        outcome(unsafe {
+            libc::syscall(libc::SYS_io_getevents, context, none, one, &raw mut event, &raw const no_time)
+        })
+    });
+    tear_down(context);
+    reaped.map(drop).map_err(|error| setup::explain("libaio", &error))
 }
 
 fn set_up(depth: u32) -> io::Result<u64> {

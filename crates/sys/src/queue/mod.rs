@@ -76,7 +76,7 @@ impl Queue {
             Engine::Sync => Backend::Blocking(None),
             Engine::IoUring | Engine::IoUringPolled => ring()?,
             Engine::Libaio => Backend::Aio(Box::new(Aio::new(depth, &file)?)),
-            Engine::Null => ring().unwrap_or_else(|error| {
+            Engine::Null => Ring::try_out().and_then(|()| ring()).unwrap_or_else(|error| {
                 Backend::Loop(Vec::with_capacity(depth as usize), [format!("no_op_requests: {error}")])
             }),
         };
@@ -86,9 +86,9 @@ impl Queue {
         Ok(Self { engine, backend, submitted_at, in_flight, file, arena: ManuallyDrop::new(arena) })
     }
 
-    /// Whether an `io_uring` is available: sets one up and frees it. The error is a sentence with the reason.
+    /// Whether an `io_uring` is available: sets one up, enters and frees it. The error is a sentence with the reason.
     pub fn io_uring_available() -> io::Result<()> {
-        ring::make(1, false).map(drop)
+        Ring::try_out()
     }
 
     /// Whether native asynchronous I/O is available, by setting up a context. The error is a sentence with the reason.

@@ -78,11 +78,22 @@ impl Ring {
     /// A ring for `depth` requests, with every feature that the kernel has. The error is a sentence with the reason.
     pub(super) fn new(depth: u32, file: &File, arena: &Region, engine: Engine) -> io::Result<Self> {
         let polled = engine == Engine::IoUringPolled;
-        let Made { ring: io, mut has, notes } = make(depth, polled)?;
+        let mut ring = Self::made(make(depth, polled)?, engine);
+        if !ring.no_op {
+            ring.register_file(file);
+            ring.register_buffers(arena);
+            ring.first_words = first_words(ring.registered, file);
+        }
+        Ok(ring)
+    }
+
+    fn made(made: Made<IoUring>, engine: Engine) -> Self {
+        let Made { ring: io, mut has, notes } = made;
+        let polled = engine == Engine::IoUringPolled;
         if polled {
             has.push("polled");
         }
-        let mut ring = Self {
+        Self {
             no_iowait: io.params().is_feature_no_iowait(),
             no_op: engine == Engine::Null,
             polled,
@@ -94,13 +105,16 @@ impl Ring {
             submitted: 0,
             flags: has,
             notes,
-        };
-        if !ring.no_op {
-            ring.register_file(file);
-            ring.register_buffers(arena);
-            ring.first_words = first_words(ring.registered, file);
         }
-        Ok(ring)
+    }
+
+    /// Checks that a ring can be set up, started and entered: a sandbox may forbid each of these alone. The error is a
+    /// sentence with the reason.
+    pub(super) fn try_out() -> io::Result<()> {
+        let mut ring = Self::made(make(1, false)?, Engine::Null);
+        let entered = ring.enter(0).map_err(|error| setup::explain("io_uring", &error));
+        ring.quiesce();
+        entered
     }
 
     fn register_file(&mut self, file: &File) {

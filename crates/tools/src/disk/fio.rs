@@ -14,7 +14,8 @@ use serde_json::{Map, Value, json};
 use super::{BASE_PAGES, direct, in_pieces, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, only, positive, refuse_if};
+use crate::json::{json_number, json_report};
+use crate::output::{Output, Reading, ToolError, details, only, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Fio;
@@ -93,8 +94,7 @@ impl Adapter for Fio {
 
     fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
         output.succeeded(TOOL)?;
-        let report = output.stdout.find('{').map_or("", |start| &output.stdout[start..]);
-        let report = json_report(TOOL, report, output)?;
+        let report = json_report(TOOL, &output.stdout, output)?;
         let jobs = report["jobs"].as_array().into_iter().flatten().collect();
         let job = only(TOOL, "groups of jobs", jobs, output)?;
         if job["error"].as_i64() != Some(0) {
@@ -375,7 +375,8 @@ mod tests {
             ("read-backward-1MiB-d4", (DiskPattern::Backward, DiskOp::Read), MetricName::Throughput, 1 << 20, 558.0),
             ("randwrite-4KiB-dsync", (DiskPattern::Random, DiskOp::Write), MetricName::Iops, 4096, 90.0),
         ] {
-            let params = DiskParams { block, ..params(kind.0, kind.1, DiskEngine::IoUring) };
+            let depth = if name.ends_with("d128") { 128 } else { 4 };
+            let params = DiskParams { block, depth, ..params(kind.0, kind.1, DiskEngine::IoUring) };
             let text = recorded(&format!("fio-3.33-{name}.json"));
             let reading = Fio.parse(&said(&text), &disk(params.clone())).unwrap();
             assert_eq!(reading.metric, metric, "{name}");

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Target};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, only, positive, refuse_if};
+use crate::json::{json_number, json_report};
+use crate::output::{Output, Reading, ToolError, details, only, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ioping;

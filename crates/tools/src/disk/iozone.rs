@@ -116,12 +116,15 @@ static TESTS: &[Test] = &[
 /// The longest record: its `MAXBUFLEN`.
 const MOST_RECORD: u64 = 16 << 20;
 
+/// The largest file: it reads KiB as 32 bits with a sign.
+const MOST_FILE: u64 = (i32::MAX as u64) * KIB;
+
 /// Bytes per process: whole records, as many as fill the time of a run.
 fn bytes_each(params: &DiskParams, our_rate: Option<f64>, seconds: f64) -> u64 {
     let per_value = if params.pattern == DiskPattern::Random { params.block as f64 } else { 1.0 };
     let rate = our_rate.map_or(UNKNOWN_BYTES_PER_SECOND, |rate| rate * per_value);
     let threads = u64::from(params.threads);
-    let most = params.size / threads / params.block;
+    let most = (params.size / threads).min(MOST_FILE) / params.block;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of records, then bounded")]
     let wanted = (rate.max(0.0) * seconds / params.block as f64) as u64 / threads;
     wanted.max(LEAST_RECORDS).min(most).max(1) * params.block

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, bare_environment};
 use crate::output::{Output, Reading, ToolError, details, number_in, only, refuse_if};
+use crate::plausible;
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Hpl;
@@ -233,7 +234,8 @@ pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Readi
     if (seconds - line.seconds).abs() > 0.005 + CONTRADICTION * seconds {
         return Err(ToolError(format!("{tool} contradicts itself: {rate} flop/s do not take {} s", line.seconds)));
     }
-    Ok(reading)
+    // A cluster's results come from here, without an adapter.
+    plausible::check_operations(tool, params.threads, reading)
 }
 
 pub(super) fn differences(tool: &str, params: &LinpackParams, reading: &Reading) -> Vec<Option<Reason>> {

@@ -2,7 +2,7 @@
 //! CPUs, over a working set of the same size.
 //!
 //! It counts as we do: two flop per fused multiply-add, bytes read and written, no write-allocate traffic. Sizes are of all
-//! arrays and threads together; a thread's part is rounded down to whole loop steps.
+//! arrays and threads together; a thread's part is rounded down to whole loop steps, and from 2 GiB on the size to whole kB.
 //! `-s` takes whole seconds; with our rate known, `-i` sets the iterations. Its clock calibration takes another second.
 
 use model::experiment::{CpuParams, Experiment, MemoryParams};
@@ -135,7 +135,7 @@ impl Adapter for LikwidBench {
         let fill_seconds = bytes as f64 / FILL_BYTES_PER_SECOND;
         let expected_seconds = START_SECONDS + fill_seconds + target.seconds.max(0.1);
         // Its thread domains shrink to the CPUs it may use, so `N` is exactly these.
-        let words = format!("-t {name} -W N:{bytes}B:{threads} {length}");
+        let words = format!("-t {name} -W N:{}:{threads} {length}", size(bytes));
         Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 10.0 * expected_seconds]))
     }
 
@@ -184,6 +184,15 @@ impl Adapter for LikwidBench {
             }
         }
     }
+}
+
+/// A size in the smallest unit whose number it can hold: it reads 32 bits with a sign (`str2int` in its `strUtil.c`). Its kB
+/// are 1000 B.
+fn size(bytes: u64) -> String {
+    let units = [(1, "B"), (1000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB")];
+    let fits = |factor: u64| i32::try_from(bytes / factor).is_ok();
+    let (factor, unit) = units.into_iter().find(|(factor, _)| fits(*factor)).unwrap_or(units[3]);
+    format!("{}{unit}", bytes / factor)
 }
 
 fn hardware_threads(output: &Output) -> Vec<u32> {

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, details, json_number, json_report, positive, refuse_if};
+use crate::json::{json_number, json_report};
+use crate::output::{Output, Reading, ToolError, details, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 
@@ -43,6 +44,10 @@ const MOST_STREAMS: u32 = 128;
 const THREAD_PER_STREAM: (u32, u32) = (3, 16);
 /// The first version with segmentation offload (`--gsro`), from its release notes.
 const WITH_OFFLOAD: (u32, u32) = (3, 21);
+/// The first version with `--bidir`, from its release notes.
+const WITH_BOTH: (u32, u32) = (3, 7);
+/// The first version whose UDP report has `sum_received` (iperf#584).
+const WITH_RECEIVED: (u32, u32) = (3, 11);
 const CPU_BOUND: f64 = 0.95;
 
 fn offload(params: &NetParams, version: &str) -> bool {
@@ -65,6 +70,16 @@ impl Adapter for Iperf3 {
     }
 
     fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        let old = |first: (u32, u32)| major_minor(target.version).is_some_and(|version| version < first);
+        let both = params.direction == Some(Direction::Both);
+        let reasons = [
+            (both && old(WITH_BOTH), "both directions at once are supported from version 3.7 on"),
+            (
+                both && params.protocol == Protocol::Udp && old(WITH_RECEIVED),
+                "before version 3.11 its UDP report has no received datagrams of both directions",
+            ),
+        ];
+        refuse_if(TOOL, &reasons)?;
         let seconds = target.seconds.round().clamp(1.0, 3600.0);
         let direction = match params.direction {
             Some(Direction::Down) => "-R",
@@ -92,7 +107,11 @@ impl Adapter for Iperf3 {
         output.succeeded(TOOL)?;
         let report = report?;
         check_settings(&report["start"]["test_start"], params)?;
-        let end = &report["end"];
+        let mut end = report["end"].clone();
+        if params.protocol == Protocol::Udp && end["sum_received"].is_null() {
+            end["sum_received"] = received_of(&end["sum"], params)?;
+        }
+        let end = &end;
         let received = |name: &str| json_number(TOOL, &end[name], "bits_per_second").map(|bits| bits / 8.0);
         let mut rate = received("sum_received")?;
         if params.direction == Some(Direction::Both) {
@@ -128,6 +147,17 @@ impl Adapter for Iperf3 {
             UNPINNED.says_if(tcp, "iperf3's threads move between the CPUs, ours are pinned"),
         ]
     }
+}
+
+/// What arrived, from the sum of a version before 3.11, whose bytes are those that were sent.
+fn received_of(sum: &Value, params: &NetParams) -> Result<Value, ToolError> {
+    let number = |key: &str| json_number(TOOL, sum, key);
+    let (packets, lost, seconds) = (number("packets")?, number("lost_packets")?, number("seconds")?);
+    let bytes = (packets - lost) * params.block as f64;
+    let bits_per_second = 8.0 * bytes / positive(TOOL, "time", seconds)?;
+    let mut received = sum.clone();
+    (received["bytes"], received["bits_per_second"]) = (json!(bytes), json!(bits_per_second));
+    Ok(received)
 }
 
 fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
@@ -332,6 +362,30 @@ mod tests {
         assert!(Iperf3.parse(&said(&text), &both).unwrap_err().contains("bits_per_second"));
         let cut = text.replace("lost_packets", "lost_something");
         assert!(Iperf3.parse(&said(&cut), &blast(1)).unwrap_err().contains("'lost_packets'"));
+    }
+
+    #[test]
+    fn versions_before_3_11_have_no_sum_of_received_datagrams() {
+        let experiment = net(Protocol::Udp, NetMode::Blast, 32_768, 1);
+        let text = recorded("iperf3-3.9-udp-32KiB-t1.json");
+        let reading = Iperf3.parse(&said(&text), &experiment).unwrap();
+        assert!((reading.value - 40.0 * 32_768.0 / 10.000_115).abs() < 1e-3, "{reading:?}");
+        let lossy = text.replace("\"lost_packets\":\t0", "\"lost_packets\":\t10");
+        let reading = Iperf3.parse(&said(&lossy), &experiment).unwrap();
+        assert!((reading.value - 30.0 * 32_768.0 / 10.000_115).abs() < 1e-3, "not what was sent: {reading:?}");
+        assert_eq!((&reading.details["lost"], &reading.details["datagrams"]), (&json!(10.0), &json!(40.0)));
+        for (lost, why) in [("41", "impossible"), ("-1", "-1.0 as lost")] {
+            let text = text.replace("\"lost_packets\":\t0", &format!("\"lost_packets\":\t{lost}"));
+            assert!(Iperf3.parse(&said(&text), &experiment).unwrap_err().contains(why), "{lost}");
+        }
+        let both = |protocol, mode| way(net(protocol, mode, 1472, 1), Direction::Both);
+        let refused = |experiment: &Experiment, version| {
+            Iperf3.invocation(&Target { version, ..target(experiment) }).err().map(|error| error.0)
+        };
+        let (udp, tcp) = (both(Protocol::Udp, NetMode::Blast), both(Protocol::Tcp, NetMode::Stream));
+        assert!(refused(&udp, "3.9").is_some_and(|why| why.contains("before version 3.11")));
+        assert!(refused(&tcp, "3.6").is_some_and(|why| why.contains("from version 3.7 on")));
+        assert_eq!([refused(&udp, "3.12"), refused(&tcp, "3.9"), refused(&blast(1), "3.1")], [None, None, None]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod broken;
 mod explained;
 pub(crate) mod fixtures;
+mod impossible;
+mod sizes;
 
 use std::path::Path;
 

@@ -60,7 +60,7 @@ fn disturbed(measured: &[&Row], area: &AreaRules) -> Option<Finding> {
 }
 
 struct Advice<'a> {
-    rule: &'static WarningRule,
+    words: String,
     areas: Vec<&'a AreaRules>,
     rows: Vec<&'a Row>,
     all: usize,
@@ -72,15 +72,23 @@ pub(super) fn what_to_try(rows: &[Row], areas: &[AreaRules]) -> Vec<Finding> {
     for area in areas {
         let measured: Vec<&Row> = rows.iter().filter(|row| row.area == area.area && is_measured(row)).collect();
         let Some((rule, rows)) = most_helpful(&measured) else { continue };
-        if let Some(same) = advice.iter_mut().find(|other| other.rule.advice == rule.advice) {
+        let words = words_of(rule, &rows);
+        if let Some(same) = advice.iter_mut().find(|other| other.words == words) {
             same.areas.push(area);
             same.rows.extend(rows);
             same.all += measured.len();
         } else {
-            advice.push(Advice { rule, areas: vec![area], rows, all: measured.len() });
+            advice.push(Advice { words, areas: vec![area], rows, all: measured.len() });
         }
     }
     advice.iter().filter_map(Advice::finding).collect()
+}
+
+/// The advice of the first result's warning, which may know the machine better than the rule.
+fn words_of(rule: &WarningRule, rows: &[&Row]) -> String {
+    let warnings = rows.iter().flat_map(|row| &row.warnings).filter(|warning| warning.code == rule.code);
+    let first = warnings.map(|warning| warning.advice.as_str()).find(|advice| !advice.is_empty());
+    first.unwrap_or(rule.advice).to_owned()
 }
 
 /// The warning that keeps the most results below high confidence, with these results.
@@ -108,7 +116,7 @@ impl Advice<'_> {
         let fields = [
             ("area", joined(&titles)),
             ("results", results_of(self.rows.len(), self.all)),
-            ("advice", self.rule.advice.trim_end_matches('.').to_owned()),
+            ("advice", self.words.trim_end_matches('.').to_owned()),
         ];
         WHAT_TO_TRY.finding(&fields, &self.rows)
     }

@@ -11,11 +11,11 @@ use model::warning::Warning;
 use model::wire::Grain;
 
 use super::choice::{DiskChoice, Steady};
-use super::feasible::{check_request, more_than_a_pass, no_direct, too_little_cache, too_small};
-use super::room::{Ground, files_of};
+use super::feasible::{check_request, more_than_a_pass, no_direct, no_room_for, too_little_cache, too_small};
+use super::room::{Ground, check_sizes, files_of};
 use super::{beforehand, footprint};
 use crate::fields::each;
-use crate::request::{Request, exact, in_table};
+use crate::request::{Request, exact, in_table, is_asked};
 use crate::threads::{place, thread_counts};
 
 /// The fewest requests of a sample on a disk of the speed below: one more or less is then 5 %.
@@ -43,22 +43,18 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     if blocks.is_empty() || !request.areas.is_empty() && !request.areas.contains(&Area::Disk) {
         return Ok(Vec::new());
     }
-    let ground = Ground::find(request, machine, blocks)?;
+    check_sizes(blocks)?;
+    // What the filter excludes takes no room and refuses nothing.
+    let is_asked = |row: &Planned| is_asked(request, &row.experiment.id);
+    let wanted = rows_on(&Ground::without_bounds(request), request, machine);
+    let asked: Vec<&DiskParams> =
+        wanted.iter().filter(|(row, _)| is_asked(row)).filter_map(|(row, _)| row.experiment.disk()).collect();
+    let ground = Ground::find(request, &asked)?;
     let mut rows = Vec::new();
-    for block in blocks {
-        let engines = each(&block.engine);
-        let combinations = combinations(block);
-        for &pattern in &block.pattern {
-            for &wanted_size in &block.size {
-                for &engine in &engines {
-                    let row = Row { request, machine, ground: &ground, block, wanted_size, engine };
-                    for threads in thread_counts(request, &block.threads, machine) {
-                        for params in &combinations {
-                            rows.push(row.planned(&DiskParams { pattern, threads, ..params.clone() })?);
-                        }
-                    }
-                }
-            }
+    for (row, refusal) in rows_on(&ground, request, machine) {
+        match refusal {
+            Some(refusal) if is_asked(&row) => return Err(refusal),
+            _ => rows.push(row),
         }
     }
     if rows.is_empty() {
@@ -67,6 +63,27 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     }
     add_layouts(request, &mut rows);
     Ok(rows)
+}
+
+/// Every benchmark, each with the reason why the request is refused if it is measured.
+fn rows_on(ground: &Ground<'_>, request: &Request, machine: &Machine) -> Vec<(Planned, Option<PlanError>)> {
+    let mut rows = Vec::new();
+    for block in &request.suite.disk {
+        let engines = each(&block.engine);
+        let combinations = combinations(block);
+        for &pattern in &block.pattern {
+            for &wanted_size in &block.size {
+                for &engine in &engines {
+                    let row = Row { request, machine, ground, block, wanted_size, engine };
+                    for threads in thread_counts(request, &block.threads, machine) {
+                        let of = |params: &DiskParams| row.planned(&DiskParams { pattern, threads, ..params.clone() });
+                        rows.extend(combinations.iter().map(of));
+                    }
+                }
+            }
+        }
+    }
+    rows
 }
 
 /// Adds the expected seconds of laying out each file to the first benchmark that uses it, spread over its process runs.
@@ -122,9 +139,9 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn planned(&self, params: &DiskParams) -> Result<Planned, PlanError> {
+    fn planned(&self, params: &DiskParams) -> (Planned, Option<PlanError>) {
         let Self { request, machine, ground, block, .. } = *self;
-        let (engine, no_engine) = engine(request, ground.target, self.engine, params.cache)?;
+        let (engine, no_engine) = engine(ground.target, self.engine, params.cache);
         let params = DiskParams {
             size: ground.size(self.wanted_size),
             engine,
@@ -133,12 +150,9 @@ impl Row<'_> {
             ..params.clone()
         };
         let (method, unknown) = if block.steady.is_some() { (STEADY.to_owned(), None) } else { method(&params) };
-        check_request(&params)?;
         let too_many = footprint::too_many_threads(&params).filter(|_| engine == DiskEngine::Sync);
-        if let Some(sentence) = too_many.as_ref().filter(|_| self.engine.is_some()) {
-            return Err(PlanError(sentence.clone()));
-        }
-        let too_small = too_small(&params, self.wanted_size)?;
+        let refusal = self.refusal(&params, no_engine.as_deref(), too_many.as_deref());
+        let too_small = no_room_for(&params);
         let (sampling, exact_work) = sampling(request, block, &params);
         let (cpus, oversubscribed) = place(params.threads, machine);
         let mut warnings: Vec<Warning> = oversubscribed.into_iter().collect();
@@ -168,7 +182,17 @@ impl Row<'_> {
         let classic = block.classic.as_ref().map(|text| in_table(Area::Disk, text, block.total));
         let experiment = Experiment { classic, ..Experiment::new(disk_id(&params, chosen), params, &method) };
         let planned = Planned::new(experiment, cpus, sampling);
-        Ok(Planned { exact_work, setup_seconds, obstacle, warnings, ..planned })
+        (Planned { exact_work, setup_seconds, obstacle, warnings, ..planned }, refusal)
+    }
+
+    /// Why the request is refused: the user chose something impossible.
+    fn refusal(&self, params: &DiskParams, no_engine: Option<&str>, too_many: Option<&str>) -> Option<PlanError> {
+        let named = !self.request.choices.disk.engine.is_empty();
+        let no_engine = no_engine.filter(|_| named);
+        let no_engine = no_engine.map(|why| format!("{why}; choose --engine sync, or leave --engine out"));
+        let too_many = too_many.filter(|_| self.engine.is_some()).map(str::to_owned);
+        let refusal = no_engine.or_else(|| check_request(params).err().map(|error| error.0)).or(too_many);
+        refusal.or_else(|| too_small(params, self.wanted_size)).map(PlanError)
     }
 }
 
@@ -230,12 +254,7 @@ fn method(params: &DiskParams) -> (String, Option<String>) {
 }
 
 /// The named engine, else the fastest that works here; and why a named one does not.
-fn engine(
-    request: &Request,
-    target: Option<&DiskTarget>,
-    named: Option<DiskEngine>,
-    cache: DiskCache,
-) -> Result<(DiskEngine, Option<String>), PlanError> {
+fn engine(target: Option<&DiskTarget>, named: Option<DiskEngine>, cache: DiskCache) -> (DiskEngine, Option<String>) {
     let no_io_uring = target.and_then(|target| target.no_io_uring.as_ref());
     let no_libaio = target.and_then(|target| target.no_libaio.as_ref());
     let engine = named.unwrap_or(match (no_io_uring, no_libaio) {
@@ -249,11 +268,7 @@ fn engine(
         DiskEngine::Libaio => no_libaio,
         DiskEngine::Sync | DiskEngine::Null => None,
     };
-    let refused = refused.map(|why| format!("{engine} is not available: {why}"));
-    match refused.as_ref().filter(|_| !request.choices.disk.engine.is_empty()) {
-        Some(why) => Err(PlanError(format!("{why}; choose --engine sync, or leave --engine out"))),
-        None => Ok((engine, refused)),
-    }
+    (engine, refused.map(|why| format!("{engine} is not available: {why}")))
 }
 
 #[cfg(test)]

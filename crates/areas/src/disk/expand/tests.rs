@@ -4,6 +4,7 @@ use model::io::DiskLayout;
 
 use super::*;
 use crate::fields::Threads;
+use crate::plan;
 use crate::request::LEAST_SAMPLES;
 use crate::suite::Suite;
 use crate::tests::{machine_with_cpus, request_of};
@@ -297,4 +298,26 @@ fn large_requests_have_long_samples_and_need_large_files() {
     let rows = expanded(&request(large, little)).unwrap();
     let skipped: Vec<_> = rows.iter().filter(|row| row.obstacle.is_some()).map(|row| &row.experiment.id).collect();
     assert_eq!(skipped, ["disk/random-read/4MiB/d32/t1"]);
+}
+
+#[test]
+fn a_benchmark_that_the_filter_excludes_refuses_nothing() {
+    // 32 requests of 1 MiB by each of 8 threads do not fit into 64 MiB.
+    let blocks = |stanza: &mut DiskChoice| {
+        (stanza.block, stanza.depth) = (vec![4096, 1 << 20], vec![32]);
+        stanza.size = vec![64 << 20];
+    };
+    let mut stanza = stanza();
+    blocks(&mut stanza);
+    let mut request = request(stanza, target());
+    request.choices.disk.size = vec![64 << 20];
+    request.threads = vec![crate::fields::Threads::Count(8)];
+    let refused = plan(&request, &machine_with_cpus(8)).unwrap_err();
+    assert!(refused.0.contains("is too small for 32 requests of 1MiB"), "{refused}");
+    request.filter = Some("disk/*/4KiB/**".to_owned());
+    let rows = plan(&request, &machine_with_cpus(8)).unwrap().rows;
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.obstacle.is_none() && params(row).block == 4096));
+    // The same for the room that test files take, and for a directory that cannot be used.
+    request.disk = Some(DiskTarget { obstacle: Some("'/data' is tmpfs".to_owned()), named: true, ..target() });
+    assert!(plan(&request, &machine_with_cpus(8)).is_err());
 }

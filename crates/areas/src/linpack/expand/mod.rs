@@ -17,7 +17,7 @@ use super::choice::{Leading, LinpackChoice, Order, Role};
 use super::cost::{self, Bounds};
 use super::solver;
 use crate::fields::{IsaChoice, each};
-use crate::request::{LEAST_SAMPLES, Request, in_table, obtainable_bytes};
+use crate::request::{LEAST_SAMPLES, Request, in_table, is_asked};
 use crate::threads::{place, thread_counts};
 
 /// The default alignment: that of mapped memory.
@@ -208,9 +208,7 @@ impl Row<'_> {
         let missing = self.means.obstacle.clone();
         let too_large = self.too_large(&params).filter(|_| missing.is_none());
         let is_chosen = !self.request.choices.linpack.n.is_empty() && self.stanza.role == Role::Subject;
-        if let Some(sentence) = too_large.as_ref().filter(|_| is_chosen) {
-            return Err(PlanError(sentence.clone()));
-        }
+        let refusal = too_large.clone().filter(|_| is_chosen);
         let obstacle = missing.or(too_large).or_else(|| self.too_long(sample_seconds));
         let chosen = LinpackChoices {
             n: self.shape.n != Order::Auto,
@@ -224,6 +222,9 @@ impl Row<'_> {
         let method = solver::method(params.engine, params.op, params.element);
         let classic = self.stanza.classic.then(|| in_table(Area::Linpack, "LINPACK", Some(operations)));
         let experiment = Experiment { classic, ..Experiment::new(linpack_id(&params, chosen), params, method) };
+        if let Some(sentence) = refusal.filter(|_| is_asked(self.request, &experiment.id)) {
+            return Err(PlanError(sentence));
+        }
         Ok(Planned {
             exact_work: Some(operations).filter(|_| self.request.exact_workload && self.stanza.classic),
             setup_seconds,
@@ -272,13 +273,13 @@ impl Row<'_> {
     fn order(&self) -> u64 {
         let Means { op, element, .. } = *self.means;
         let timed = if op == LinpackOp::LuMixed { LinpackOp::Lu.usual_element() } else { element };
-        let (obtainable_bytes, aim_seconds) = (obtainable_bytes(self.machine), self.stanza.aim_seconds);
+        let (obtainable_bytes, aim_seconds) = (self.machine.memory.obtainable_bytes(), self.stanza.aim_seconds);
         let bounds = Bounds { op, element, obtainable_bytes, aim_seconds };
         bounds.order(self.rate(timed, self.cpus), self.rate(timed, self.most))
     }
 
     fn too_large(&self, params: &LinpackParams) -> Option<String> {
-        let obtainable = obtainable_bytes(self.machine)?;
+        let obtainable = self.machine.memory.obtainable_bytes()?;
         let bytes = cost::most_bytes(params.op, params.element, params.n, params.lda);
         let (excess, padded) = (params.lda - params.n, self.shape.lda.is_none_or(|lda| lda == Leading::Padded));
         let lda_of = |n: u64| if padded { solver::padded(params.element, n) } else { n + excess };
@@ -286,7 +287,10 @@ impl Row<'_> {
         (bytes > obtainable).then(|| {
             let [needed, available] = [bytes, obtainable].map(|bytes| format_size(bytes >> 20 << 20));
             let needs = format!("N = {} needs {needed}, but only {available} of memory is available", params.n);
-            format!("{needs}; the largest N that fits is {}", largest())
+            match largest() {
+                0 => format!("{needs}; no N fits, because the buffers of the solver alone need more"),
+                n => format!("{needs}; the largest N that fits is {n}"),
+            }
         })
     }
 

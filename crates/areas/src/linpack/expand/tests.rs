@@ -111,6 +111,15 @@ fn what_does_not_fit_is_refused_with_the_largest_that_does() {
     assert!((36_000..38_000).contains(&largest), "{sentence}");
     let fitting = rows(&LinpackChoice { op: vec![LinpackOp::LuMixed], ..sizes(&[largest]) }, 2);
     assert!(fitting.iter().all(|row| row.obstacle.is_none()), "{fitting:?}");
+    // 61 MiB are less than the buffers of the solver.
+    (limited.memory.limit_bytes, limited.memory.limit_used_bytes) = (Some(61 << 20), None);
+    let sentence = expand(&request(&sizes(&[1000])), &limited, &everything).unwrap_err().0;
+    assert!(sentence.contains("only 61MiB of memory") && !sentence.contains("fits is 0"), "{sentence}");
+    // The filter excludes the size that does not fit.
+    let mut filtered = request(&sizes(&[2000, 60_000]));
+    filtered.filter = Some("linpack/lu/n2000/t1".to_owned());
+    let rows = expand(&filtered, &machine_with_cpus(2), &everything).unwrap();
+    assert!(rows.iter().any(|row| params(row).n == 2000 && row.obstacle.is_none()), "{rows:?}");
     // Of a suite such a row is skipped.
     let mut suite = request(&sizes(&[60_000]));
     suite.choices = Choices::default();

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use model::number::size_rounded;
 use model::wire::HeldFile;
+use rustix::process::{Resource, getrlimit};
 
 /// Names of errors of storage requests: numbers of `asm-generic/errno.h`, which x86 and Arm share.
 const NAMES: &[(i32, &str)] = &[
@@ -33,9 +35,16 @@ pub(super) fn words(error: &io::Error) -> String {
     let Some(number) = error.raw_os_error() else { return text };
     let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
     match NAMES.iter().find(|(known, _)| *known == number) {
+        Some((_, "EFBIG")) => format!("{text} (EFBIG){}", file_size_limit(getrlimit(Resource::Fsize).current)),
         Some((_, name)) => format!("{text} ({name})"),
         None => format!("{text} (error {number})"),
     }
+}
+
+/// The limit of the process, if it has one; else the file system's own is reached.
+fn file_size_limit(bytes: Option<u64>) -> String {
+    let words = |bytes| format!(": ulimit -f limits files to {}", size_rounded(bytes));
+    bytes.map_or_else(|| ": the file system takes no larger one".to_owned(), words)
 }
 
 /// Whether the file system or the user's quota is full.
@@ -68,6 +77,8 @@ mod tests {
         let sentence = "reading 4096 bytes at 1234 of the test file in '/data' (ext4): Input/output error (EIO)";
         assert_eq!(failed(&held, false, 4096, 1234, &why), sentence);
         assert_eq!(words(&io::Error::other("a reason")), "a reason");
+        assert!(words(&io::Error::from_raw_os_error(27)).starts_with("File too large (EFBIG): "));
+        assert_eq!(file_size_limit(Some(40 << 20)), ": ulimit -f limits files to 40 MiB");
         assert!(words(&io::Error::from_raw_os_error(71)).ends_with("(error 71)"));
     }
 

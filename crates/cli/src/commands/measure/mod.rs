@@ -104,7 +104,7 @@ fn measure(
     if options.list {
         return list(&plan, options.brief);
     }
-    if let Some(why) = areas::disk::impossible(&plan, &request) {
+    if let Some(why) = areas::disk::impossible(&plan, &request).or_else(|| areas::net::impossible(&plan)) {
         return Err(why.to_owned());
     }
     check_json(options)?;

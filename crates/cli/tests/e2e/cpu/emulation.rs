@@ -98,6 +98,24 @@ fn the_plan_has_the_widest_kernels_that_the_processor_has() {
     }
 }
 
+#[test]
+fn a_run_whose_workers_are_not_emulated_is_refused_with_the_reason() {
+    let scratch = Scratch::new();
+    if !emulator_is_here() {
+        return;
+    }
+    let mut command = Command::new(QEMU);
+    command.args(["-cpu", "Haswell"]).arg(program());
+    command.args("cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1 --json -".split(' '));
+    let ran = ran(wrapped(&scratch, command));
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    for row in crate::common::rows(&document) {
+        let reason = text(row, "reason");
+        assert!(reason.contains("the program runs on an emulated processor") && reason.contains("Haswell"), "{reason}");
+    }
+}
+
 /// The last message of a worker that is started by hand with this experiment.
 pub(crate) fn last_word(mut worker: Command, experiment: &Value) -> Value {
     let task = json!({

@@ -160,7 +160,7 @@ fn a_limit_of_file_sizes_skips_the_rows() {
     assert!(!rows(&shown).is_empty());
     for row in rows(&shown) {
         assert_eq!(row["status"], "skipped", "{row:#}");
-        assert!(text(row, "reason").contains("EFBIG"), "{row:#}");
+        assert!(text(row, "reason").contains("(EFBIG): ulimit -f limits files to"), "{row:#}");
     }
     assert_eq!(names(&folder), [""; 0]);
 }

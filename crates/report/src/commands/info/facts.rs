@@ -234,7 +234,8 @@ fn numa(facts: &mut Facts<'_>, nodes: &[NumaNode]) {
         let cpus = if node.cpus.is_empty() { "no CPUs".to_owned() } else { format!("CPUs {}", cpu_list(&node.cpus)) };
         let distances: Vec<String> = node.distances.iter().map(u32::to_string).collect();
         let distances = (distances.len() > 1).then(|| format!("distances {}", distances.join(" ")));
-        let value = known([Some(cpus), node.total_bytes.map(size), distances]);
+        let memory = node.total_bytes.map(|bytes| if bytes == 0 { "no memory".to_owned() } else { size(bytes) });
+        let value = known([Some(cpus), memory, distances]);
         facts.add(&format!("node {}", node.node), "numa", Some(value));
         if let Some(value) = node.rated.as_ref().map(rating_words).filter(|value| !value.is_empty()) {
             let source = format!("/sys/devices/system/node/node{}/access0/initiators (HMAT)", node.node);

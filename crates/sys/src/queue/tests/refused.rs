@@ -67,6 +67,42 @@ fn without_a_usable_ring_opening_fails_and_blocking_calls_remain() {
     });
 }
 
+/// Starts a ring that was set up disabled, by its number in `linux/io_uring.h`.
+const ENABLE_RINGS: u32 = 12;
+
+#[test]
+fn a_ring_that_may_be_set_up_and_not_entered_or_not_started_is_not_available() {
+    if !has_ring() {
+        return;
+    }
+    on_a_thread(&[(libc::SYS_io_uring_enter, None, libc::EPERM)], || {
+        let error = Queue::io_uring_available().unwrap_err();
+        assert!(error.to_string().contains("seccomp"), "{error}");
+        move_both_ways(Engine::Sync, 1, 4);
+        let queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
+        assert!(queue.stepped_down().join("; ").contains("seccomp"), "{:?}", queue.stepped_down());
+    });
+    on_a_thread(&[(libc::SYS_io_uring_register, Some(ENABLE_RINGS), libc::EPERM)], || {
+        let error = Queue::io_uring_available().unwrap_err();
+        assert!(error.to_string().contains("seccomp"), "{error}");
+    });
+}
+
+#[test]
+fn libaio_that_may_be_set_up_and_not_used_is_not_available() {
+    if Queue::libaio_available().is_err() {
+        return skip(format_args!("libaio is not available"));
+    }
+    on_a_thread(&[(libc::SYS_io_submit, None, libc::EPERM)], || {
+        let error = Queue::libaio_available().unwrap_err();
+        assert!(error.to_string().contains("seccomp"), "{error}");
+    });
+    on_a_thread(&[(libc::SYS_io_getevents, None, libc::ENOSYS)], || {
+        let error = Queue::libaio_available().unwrap_err();
+        assert!(error.to_string().contains("sandbox"), "{error}");
+    });
+}
+
 #[test]
 fn without_a_ring_no_op_requests_end_in_the_loop() {
     on_a_thread(&[(libc::SYS_io_uring_setup, None, libc::ENOSYS)], || {
