@@ -82,36 +82,34 @@ net = [{ protocol = ["tcp"], mode = "stream", block = ["128KiB"], threads = ["2"
 ];
 
 impl Kind {
-    /// Writes the suite and the tools into a folder; the arguments of a run.
+    /// Writes the suite into a folder; the arguments of a run.
     pub(super) fn arguments(&self, folder: &Path, disk: &Path) -> Result<Vec<String>, String> {
         let suite = folder.join(format!("{}.toml", self.name.replace(' ', "-")));
         write(&suite, &format!("name = \"kills\"\n{}", self.suite))?;
-        let (suite, disk) = (suite.display().to_string(), disk.display().to_string());
         let tools = if self.tools.is_empty() { "none".to_owned() } else { self.tools.join(",") };
-        let mut arguments = vec![suite, "--dir".to_owned(), disk, "--references".to_owned(), tools];
-        arguments.extend(self.tools(folder)?);
-        Ok(arguments)
-    }
-
-    /// Writes the tools into a folder; the arguments that name them.
-    pub(super) fn tools(&self, folder: &Path) -> Result<Vec<String>, String> {
-        let mut arguments = Vec::new();
-        for tool in self.tools {
-            let path = folder.join(tool);
-            let script = script(tool)?;
-            // A script that is being run is not rewritten.
-            if fs::read_to_string(&path).ok().as_ref() != Some(&script) {
-                write(&path, &script)?;
-                let executable = fs::set_permissions(&path, fs::Permissions::from_mode(0o755));
-                executable.map_err(|error| format!("cannot make {} executable: {error}", path.display()))?;
-            }
-            arguments.extend(["--tool".to_owned(), format!("{tool}={}", path.display())]);
-        }
-        Ok(arguments)
+        Ok(vec![
+            suite.display().to_string(),
+            "--dir".to_owned(),
+            disk.display().to_string(),
+            "--references".to_owned(),
+            tools,
+        ])
     }
 }
 
-/// A tool that takes 0.3 s and prints what the real one once printed.
+/// Writes the tools of all kinds into a new folder.
+pub(super) fn write_tools(folder: &Path) -> Result<(), String> {
+    let cannot = |error: std::io::Error| format!("cannot write tools into {}: {error}", folder.display());
+    fs::create_dir(folder).map_err(cannot)?;
+    for tool in KINDS.iter().flat_map(|kind| kind.tools) {
+        let path = folder.join(tool);
+        write(&path, &script(tool)?)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(cannot)?;
+    }
+    Ok(())
+}
+
+/// A tool that leaves two processes behind, one of them in another session, takes 0.3 s, and prints what the real one once printed.
 fn script(tool: &str) -> Result<String, String> {
     let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/tools/recorded");
     let own = std::env::current_exe().map_err(|error| format!("the lab's own path is unknown: {error}"))?;
@@ -124,7 +122,9 @@ fn script(tool: &str) -> Result<String, String> {
             (format!("{version}\n{serves}"), "iperf3-3.12-tcp-128KiB-t2.json")
         }
     };
-    Ok(format!("#!/bin/sh\n{first}\n/bin/sleep 0.3\n/bin/cat {recorded}/{prints}\n"))
+    Ok(format!(
+        "#!/bin/sh\n{first}\n/bin/sleep 300 </dev/null >/dev/null 2>&1 &\n/usr/bin/setsid /bin/sleep 300 </dev/null >/dev/null 2>&1 &\n/bin/sleep 0.3\n/bin/cat {recorded}/{prints}\n"
+    ))
 }
 
 /// Plays the server of a tool: listens on the port of an argument `-p5201` until it is killed.

@@ -14,7 +14,7 @@ use xtask::shell::Shell;
 
 use self::kinds::KINDS;
 use self::scale::Listing;
-use self::trial::{Ended, Seen, Trial};
+use self::trial::{Ended, Seen, TOOLS, Trial};
 use crate::record::{build, machine_line, write};
 
 pub(crate) const USAGE: &str = "kills [KILLS] [SIGNALS] [SEED]";
@@ -26,6 +26,8 @@ const SIGNALS: [(&str, i32); 3] = [("INT", 2), ("TERM", 15), ("HUP", 1)];
 const RESUMED: u64 = 10;
 /// Attempts to hit a run before its end.
 const ATTEMPTS: u32 = 20;
+/// Every fourth signal comes in the first tenth of a run, where its folder, journal and document are created.
+const EARLY: u64 = 4;
 /// Trials between two writes of the page.
 const SHOWN: u64 = 25;
 
@@ -90,6 +92,7 @@ fn campaign(shell: &Shell, [kills, signals, seed]: [u64; 3]) -> Result<bool, Str
     // A copy of its own tells its processes from those of all other programs.
     let program = folder.join("assay");
     fs::copy(build(shell)?, &program).map_err(cannot)?;
+    kinds::write_tools(&folder.join(TOOLS))?;
     let tested = Campaign::new(shell, program, seed).and_then(|mut campaign| {
         campaign.kills(kills)?;
         campaign.signals(signals)?;
@@ -161,7 +164,8 @@ impl Campaign {
     ) -> Result<(), String> {
         let kind = &KINDS[at];
         for attempt in 0..ATTEMPTS {
-            let moment = self.usual[at].mul_f64(self.random.unit());
+            let within = if self.random.below(EARLY) == 0 { 0.1 } else { 1.0 };
+            let moment = self.usual[at].mul_f64(within * self.random.unit());
             let name = format!("{}-{number}-{attempt}", self.figures.lines[line].what.replace([' ', ','], "-"));
             let mut trial = Trial::new(&self.program, kind, &name)?;
             let ended = end(&mut trial, moment, &mut self.figures.seen)?;
@@ -169,7 +173,9 @@ impl Campaign {
             if let Ended::Wrong(why) = &ended {
                 let case = format!("{} after {:.3} s: {why}", kind.name, moment.as_secs_f64());
                 println!("WRONG {case}\n      {}", trial.folder().display());
-                counted.wrong.push(case.replace(&self.program.parent().unwrap_or(Path::new("")).display().to_string(), "…"));
+                counted
+                    .wrong
+                    .push(case.replace(&self.program.parent().unwrap_or(Path::new("")).display().to_string(), "…"));
             } else {
                 let _ = fs::remove_dir_all(trial.folder());
             }
@@ -217,7 +223,7 @@ impl Figures {
         format!(
             "## Kills and signals\n\nWritten by `cargo lab kills`, seed {seed}. {machine}.\n\n\
              A run of the release program is killed with its store, its measured directory and, in two kinds, fake reference tools\n\
-             at a random moment between its start and its usual end. Right after SIGKILL: the workers end within 2 s. After the next start of\n\
+             at a random moment between its start and its usual end, every fourth in the first tenth of that time. Right after SIGKILL: the workers end within 2 s. After the next start of\n\
              the same run, no process of the run or of its tools is left, the measured directory is empty, and every folder of a run\n\
              loads and is listed or was removed. Every tenth run is resumed first and must end complete.\n\
              Right after a signal: the exit status is 128 plus its number (the default action before the program has a handler), finished\n\

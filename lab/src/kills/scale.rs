@@ -41,7 +41,8 @@ impl Listing {
 
     pub(super) fn text(&self) -> String {
         let rows = ["first: writes the summaries", "second"].into_iter().zip(&self.calls);
-        let row = |(what, call): (&str, &Call)| format!("| {what} | {:.2} s | {:.1} MB |\n", call.seconds, call.peak_mb);
+        let row =
+            |(what, call): (&str, &Call)| format!("| {what} | {:.2} s | {:.1} MB |\n", call.seconds, call.peak_mb);
         let rows: String = rows.map(row).collect();
         format!(
             "\n`assay runs` with {RUNS} runs, each with a document of {:.0} kB. The goal of the second call is {GOAL_SECONDS} s and {GOAL_MB} MB.\n\n\

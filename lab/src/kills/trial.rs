@@ -21,6 +21,8 @@ const STARTS_WITHIN: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 /// Older than every folder of a run that is just being created.
 const OLD: Duration = Duration::from_hours(1);
+/// The folder of fake tools next to the program.
+pub(super) const TOOLS: &str = "tools";
 /// Tools get a folder with this prefix and the process number of the run.
 const TOOL_FOLDER: &str = "/tmp/assay-tool-";
 
@@ -50,7 +52,6 @@ pub(super) struct Seen {
 /// A store and a measured directory of its own for one run.
 pub(super) struct Trial<'a> {
     program: &'a Path,
-    kind: &'a Kind,
     folder: PathBuf,
     arguments: Vec<String>,
     /// The processes that were started as runs.
@@ -59,13 +60,13 @@ pub(super) struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     /// A trial in a new folder next to the program.
-    pub(super) fn new(program: &'a Path, kind: &'a Kind, name: &str) -> Result<Self, String> {
+    pub(super) fn new(program: &'a Path, kind: &Kind, name: &str) -> Result<Self, String> {
         let parent = program.parent().unwrap_or(Path::new("."));
         let folder = parent.join(name);
         let disk = folder.join("disk");
         fs::create_dir_all(&disk).map_err(|error| format!("cannot create {}: {error}", disk.display()))?;
         let arguments = kind.arguments(parent, &disk)?;
-        Ok(Self { program, kind, folder, arguments, started: Vec::new() })
+        Ok(Self { program, folder, arguments, started: Vec::new() })
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -75,7 +76,8 @@ impl<'a> Trial<'a> {
     /// The program with these arguments, the trial's store and default signal handling.
     fn command<T: AsRef<std::ffi::OsStr>>(&self, arguments: &[T]) -> Command {
         let mut command = Command::new("env");
-        command.args(["-i", "--default-signal=INT,TERM,HUP", "PATH=/usr/bin:/bin"]);
+        command.args(["-i", "--default-signal=INT,TERM,HUP"]);
+        command.arg(format!("PATH={}:/usr/bin:/bin", self.program.with_file_name(TOOLS).display()));
         command.arg(format!("ASSAY_STORE={}", self.folder.join("store").display()));
         command.arg(self.program).args(arguments).stdin(Stdio::null());
         command
@@ -162,9 +164,8 @@ impl<'a> Trial<'a> {
 
     fn resume(&mut self, folder: &Path) -> Result<(), String> {
         if !is_complete(folder) {
-            let tools = self.kind.tools(self.program.parent().unwrap_or(Path::new(".")))?;
             let mut command = self.command(&["run", "--resume"]);
-            command.arg(folder).args(tools);
+            command.arg(folder);
             self.succeeded("a resumed run", command)?;
         }
         if is_complete(folder) { Ok(()) } else { Err("a resumed run is not complete".to_owned()) }
