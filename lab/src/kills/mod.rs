@@ -222,15 +222,16 @@ impl Figures {
         let listing = self.listing.as_ref().map(Listing::text).unwrap_or_default();
         format!(
             "## Kills and signals\n\nWritten by `cargo lab kills`, seed {seed}. {machine}.\n\n\
-             A run of the release program is killed with its store, its measured directory and, in two kinds, fake reference tools\n\
-             at a random moment between its start and its usual end, every fourth in the first tenth of that time. Right after SIGKILL: the workers end within 2 s. After the next start of\n\
-             the same run, no process of the run or of its tools is left, the measured directory is empty, and every folder of a run\n\
-             loads and is listed or was removed. Every tenth run is resumed first and must end complete.\n\
-             Right after a signal: the exit status is 128 plus its number (the default action before the program has a handler), finished\n\
-             results are stored, the measured directory is empty, and no process is left.\n\n\
+             A run of the release program gets a signal at a random moment between its start and its usual end, every fourth in the first\n\
+             tenth of that time. It has a store and a measured directory of its own. In two kinds it runs fake reference tools, each of\n\
+             which leaves two processes behind, one of them in another session.\n\n\
+             Right after SIGKILL: its workers end within 2 s; every tenth run is resumed and ends complete; after the next start, no process\n\
+             of the run or of its tools is left, the measured directory is empty, and every folder of a run loads and is listed, or was\n\
+             removed. Right after another signal: the exit status is 128 plus its number (or the default action ended a program without a\n\
+             handler yet), finished results are stored, the measured directory is empty, and no process is left.\n\n\
              | signal | trials | right | wrong | first wrong case |\n| --- | ---: | ---: | ---: | --- |\n{rows}\n\
-             Of the folders of killed runs, {stored} load and the next start removed {removed}, which had neither sample nor document.\n\
-             {resumed} runs were resumed.\n{listing}",
+             Of the folders of killed runs, {stored} load, and the next start removed {removed} without a document. The others were killed\n\
+             before they had a folder. {resumed} runs were resumed.\n{listing}",
             seed = self.seed,
         )
     }

@@ -45,7 +45,8 @@ impl Listing {
             |(what, call): (&str, &Call)| format!("| {what} | {:.2} s | {:.1} MB |\n", call.seconds, call.peak_mb);
         let rows: String = rows.map(row).collect();
         format!(
-            "\n`assay runs` with {RUNS} runs, each with a document of {:.0} kB. The goal of the second call is {GOAL_SECONDS} s and {GOAL_MB} MB.\n\n\
+            "\n`assay runs` with {RUNS} runs, each with a document of {:.0} kB. The goal of the second call is\n\
+             {GOAL_SECONDS} s and {GOAL_MB} MB.\n\n\
              | call | time | peak memory |\n| --- | ---: | ---: |\n{rows}",
             self.document_bytes as f64 / 1e3
         )
