@@ -10,6 +10,7 @@ mod expectations;
 mod fuzz;
 mod held;
 mod hostile;
+mod kills;
 mod peers;
 mod record;
 mod simulate;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some(("cluster", rest)) => slurm::run(&shell, rest),
         Some(("expectations", rest)) => expectations::run(&shell, rest),
         Some(("hostile", rest)) => hostile::run(&shell, rest),
+        Some(("kills", rest)) => kills::run(&shell, rest),
         Some(("fuzz", rest)) => fuzz::run(&shell, rest),
         Some(("peers", rest)) => peers::run(&shell, rest),
         Some(("simulate", rest)) => simulate::run(&shell, rest),
@@ -41,11 +43,12 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 7] = [
+const COMMANDS: [(&str, &str); 8] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
     (hostile::USAGE, "send hostile connections to a server, and write a section of docs/evidence/security.md"),
+    (kills::USAGE, "kill and interrupt runs at random moments, and write a section of docs/evidence/security.md"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (fuzz::USAGE, "run every fuzz target, and write docs/evidence/security.md"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),

@@ -9,6 +9,7 @@ mod inputs;
 pub mod journal;
 pub mod live;
 mod locks;
+mod momentary;
 pub mod net;
 pub mod references;
 pub mod runner;

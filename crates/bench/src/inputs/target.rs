@@ -1,6 +1,5 @@
 //! Where disks are measured: what a directory is on, found before planning. Leaves nothing behind.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -100,10 +99,14 @@ pub(crate) fn why_not(sentence: &str) -> &str {
 
 type Make = dyn Fn(&Path) -> io::Result<Option<File>>;
 
-/// A file without a name, or with a unique one for a moment: a killed process, whose number may be reused, leaves its name.
+/// A file without a name, or with one for a moment; then files that killed processes left are removed.
 fn file_for_a_moment(directory: &Path) -> io::Result<File> {
-    let now = sys::clock::monotonic_raw_seconds().to_bits();
-    sys::file::unnamed(directory, &OsString::from(format!(".assay-look-{}-{now:x}.tmp", std::process::id())))
+    if let Some(file) = sys::file::nameless(directory)? {
+        return Ok(file);
+    }
+    let file = sys::file::unnamed(directory, &crate::momentary::name())?;
+    crate::momentary::remove_left(directory, &file);
+    Ok(file)
 }
 
 fn why_no_file(error: &io::Error) -> String {

@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod detect;
+pub(crate) mod left;
 mod listening;
 pub(crate) mod own;
 pub mod run;

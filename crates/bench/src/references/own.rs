@@ -4,9 +4,7 @@
 //!
 //! A folder's creator holds a lock on it. The next one to create a folder removes unlocked ones, left by killed processes.
 
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -20,6 +18,17 @@ use tools::{FILES, OwnFiles, OwnFolder, ToolError};
 const PARENT: &str = "/tmp";
 const PREFIX: &str = "assay-tool-";
 const NAMES_TRIED: u32 = 1000;
+
+/// The beginning of the paths of all folders of a process.
+pub(super) fn folders_of(process: u32) -> String {
+    format!("{PARENT}/{PREFIX}{process}-")
+}
+
+/// The process whose folder has this path.
+pub(super) fn owner_of_folder(path: &str) -> Option<u32> {
+    let name = path.strip_prefix(PARENT)?.strip_prefix('/')?.strip_prefix(PREFIX)?;
+    name.split_once('-')?.0.parse().ok()
+}
 
 static MADE: AtomicU32 = AtomicU32::new(0);
 static SWEPT: Once = Once::new();
@@ -47,7 +56,7 @@ impl Folder {
     fn empty() -> std::io::Result<Self> {
         for _ in 0..NAMES_TRIED {
             let number = MADE.fetch_add(1, Ordering::Relaxed);
-            let path = Path::new(PARENT).join(format!("{PREFIX}{}-{number}", std::process::id()));
+            let path = PathBuf::from(format!("{}{number}", folders_of(std::process::id())));
             match DirBuilder::new().mode(0o700).create(&path).map(|()| held(&path)) {
                 Ok(Some(lock)) => return Ok(Self { path, _lock: lock }),
                 // A sweep of another process came in between: try the next name.
@@ -130,10 +139,8 @@ impl Files {
 }
 
 fn one(directory: &Path, on_start: &mut dyn FnMut(Lasting<'_>)) -> std::io::Result<File> {
-    // Hash keys of the standard library come from the kernel's random source.
-    let random = RandomState::new().hash_one(std::process::id());
     // Nobody else can have this name, so removing it later is safe.
-    let name = OsString::from(format!(".assay-{}-{:016x}.tmp", std::process::id(), random));
+    let name = crate::momentary::name();
     on_start(Lasting::File(&directory.join(&name)));
     sys::file::unnamed(directory, &name)
 }

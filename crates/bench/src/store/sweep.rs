@@ -11,6 +11,8 @@ use super::folder::{HISTOGRAMS, RAW};
 use super::read::DOCUMENT;
 use super::write::is_unfinished;
 use crate::journal::{Entry, JOURNAL, of_a_dead_run};
+use crate::momentary::is_ours;
+use crate::references::left::end_tools_of;
 use crate::references::run::end_group;
 
 /// An empty folder that is older is left over: a new run writes its journal at once.
@@ -40,9 +42,10 @@ pub(super) fn remove_empty(folder: &Path) {
 pub(crate) fn sweep_entries(folder: &Path, entries: &[Entry]) {
     for entry in entries {
         match entry {
-            Entry::WillMake { path } if is_test_file(path) => {
+            Entry::WillMake { path } if is_ours(path.file_name().unwrap_or_default()) => {
                 let _ = fs::remove_file(path);
             }
+            Entry::Owner(owner) => end_tools_of(owner),
             // A group whose leader is gone may belong to a new process with its number.
             Entry::Started(leader) if leader.is_alive_and_ours() => end_group(leader.process),
             _ => {}
@@ -55,12 +58,6 @@ pub(crate) fn sweep_entries(folder: &Path, entries: &[Entry]) {
             }
         }
     }
-}
-
-/// Whether a path has a name that only we give to files for measuring: `.assay-1234-0a1b.tmp`.
-fn is_test_file(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(".assay-") && name.ends_with(".tmp")
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ pub(crate) struct Measure {
     pub(crate) declare: Vec<String>,
     /// Continue an interrupted run: its folder, its run.json, or its name.
     ///
-    /// Remaining benchmarks keep their original settings; only output and budgets can change.
+    /// Remaining benchmarks keep their original settings; only output, budgets and --tool can change.
     #[arg(long, value_name = "RUN", group = "server", hide_short_help = true, help_heading = OUTPUT)]
     pub(crate) resume: Option<String>,
     /// With --resume: measure failed benchmarks again.

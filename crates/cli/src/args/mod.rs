@@ -178,6 +178,7 @@ const WITH_RESUME: &[&str] = &[
     "resume",
     "retry_failed",
     "suite",
+    "tool",
     "time_budget",
     "write_budget",
     "wait_quiet",
@@ -281,13 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn resume_accepts_output_and_budgets_only() {
+    fn resume_accepts_output_budgets_and_tools_only() {
         for fine in [
             "assay --resume x",
             "assay run --resume x",
             "assay run classic --resume x --time-budget 1h --quiet",
             "assay cpu --resume x --json - --retry-failed --wait-quiet 5s",
             "assay net --resume x",
+            "assay run --resume x --tool fio=/opt/fio",
             "assay cpu --threads 2",
         ] {
             assert_eq!(contradiction_in(fine), None, "{fine}");

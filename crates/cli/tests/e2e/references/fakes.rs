@@ -112,6 +112,24 @@ fn the_next_run_ends_a_tool_that_a_killed_one_left() {
 }
 
 #[test]
+fn the_next_run_ends_what_a_tool_of_a_killed_one_started_in_another_session() {
+    if !has("setsid") {
+        return skip("a tool's process in another session", "setsid is not installed");
+    }
+    let scratch = Scratch::new();
+    let path = scratch.join("session");
+    let (run, group) = hanging(&scratch, &format!("/usr/bin/setsid /bin/sleep 300 & echo $! >{};", path.display()));
+    let session = Group::of(&path);
+    signal(run.id(), "KILL");
+    run.output();
+    assert!(session.lives(), "nothing has ended it yet");
+    let brief = "cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1";
+    assert_eq!(assay(&scratch, brief).status, Some(0));
+    group.assert_gone();
+    session.assert_gone();
+}
+
+#[test]
 fn a_port_in_use_is_replaced_by_another() {
     if !has("iperf3") {
         return skip("a server's port that is taken", "iperf3 is not installed");

@@ -1,6 +1,5 @@
 //! The test files of disk benchmarks: nameless (`O_TMPFILE`), held by the runner, opened through /proc and laid out by workers.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -125,8 +124,7 @@ fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(Fi
         std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
     }
     // A unique name, so that removing it later cannot hit another file.
-    let name =
-        OsString::from(format!(".assay-{}-{}.tmp", std::process::id(), crate::net::preface::Token::new().as_str()));
+    let name = crate::momentary::name();
     will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     sys::file::unnamed(directory, &name).map(|file| (file, made)).map_err(|error| cannot(&error))
 }
