@@ -48,7 +48,7 @@ const COMMANDS: [(&str, &str); 8] = [
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
     (hostile::USAGE, "send hostile connections to a server, and write a section of docs/evidence/security.md"),
-    (kills::USAGE, "kill and interrupt runs at random moments, and write a section of docs/evidence/security.md"),
+    (kills::USAGE, "kill and interrupt runs at random times, and write a section of docs/evidence/security.md"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (fuzz::USAGE, "run every fuzz target, and write docs/evidence/security.md"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),

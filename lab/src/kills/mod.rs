@@ -1,4 +1,4 @@
-//! `cargo lab kills`: runs that are killed or get a signal at random moments, and a store with 10 000 runs.
+//! `cargo lab kills`: runs that are killed or get a signal at random times, and a store with 10 000 runs.
 
 mod kinds;
 mod scale;
@@ -77,7 +77,7 @@ impl Line {
 }
 
 /// What the page shows.
-struct Figures {
+struct Outcomes {
     seed: u64,
     lines: Vec<Line>,
     seen: Seen,
@@ -89,7 +89,7 @@ fn campaign(shell: &Shell, [kills, signals, seed]: [u64; 3]) -> Result<bool, Str
     let folder = std::env::temp_dir().join(format!("assay-lab-kills-{}", std::process::id()));
     let cannot = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(cannot)?;
-    // A copy of its own tells its processes from those of all other programs.
+    // A copy of its own distinguishes its processes from those of all other programs.
     let program = folder.join("assay");
     fs::copy(build(shell)?, &program).map_err(cannot)?;
     kinds::write_tools(&folder.join(TOOLS))?;
@@ -97,9 +97,9 @@ fn campaign(shell: &Shell, [kills, signals, seed]: [u64; 3]) -> Result<bool, Str
         campaign.kills(kills)?;
         campaign.signals(signals)?;
         campaign.listing()?;
-        Ok(campaign.figures)
+        Ok(campaign.outcomes)
     });
-    let is_right = tested.as_ref().is_ok_and(|figures| figures.lines.iter().all(|line| line.wrong.is_empty()));
+    let is_right = tested.as_ref().is_ok_and(|outcomes| outcomes.lines.iter().all(|line| line.wrong.is_empty()));
     if is_right {
         fs::remove_dir_all(&folder).map_err(cannot)?;
     } else {
@@ -116,7 +116,7 @@ struct Campaign {
     usual: Vec<Duration>,
     /// A folder of a complete run.
     complete: PathBuf,
-    figures: Figures,
+    outcomes: Outcomes,
 }
 
 impl Campaign {
@@ -131,8 +131,8 @@ impl Campaign {
         let killed = KINDS.iter().map(|kind| Line::new(format!("SIGKILL, {}", kind.name)));
         let signalled = SIGNALS.iter().map(|(name, _)| Line::new(format!("SIG{name}")));
         let lines = killed.chain(signalled).collect();
-        let figures = Figures { seed, lines, seen: Seen::default(), listing: None };
-        Ok(Self { page: shell.root().join(PAGE), program, random: Random::new(seed), usual, complete, figures })
+        let outcomes = Outcomes { seed, lines, seen: Seen::default(), listing: None };
+        Ok(Self { page: shell.root().join(PAGE), program, random: Random::new(seed), usual, complete, outcomes })
     }
 
     fn kills(&mut self, count: u64) -> Result<(), String> {
@@ -166,10 +166,10 @@ impl Campaign {
         for attempt in 0..ATTEMPTS {
             let within = if self.random.below(EARLY) == 0 { 0.1 } else { 1.0 };
             let moment = self.usual[at].mul_f64(within * self.random.unit());
-            let name = format!("{}-{number}-{attempt}", self.figures.lines[line].what.replace([' ', ','], "-"));
+            let name = format!("{}-{number}-{attempt}", self.outcomes.lines[line].what.replace([' ', ','], "-"));
             let mut trial = Trial::new(&self.program, kind, &name)?;
-            let ended = end(&mut trial, moment, &mut self.figures.seen)?;
-            let counted = &mut self.figures.lines[line];
+            let ended = end(&mut trial, moment, &mut self.outcomes.seen)?;
+            let counted = &mut self.outcomes.lines[line];
             if let Ended::Wrong(why) = &ended {
                 let case = format!("{} after {:.3} s: {why}", kind.name, moment.as_secs_f64());
                 println!("WRONG {case}\n      {}", trial.folder().display());
@@ -191,21 +191,21 @@ impl Campaign {
         if !number.is_multiple_of(SHOWN) {
             return Ok(());
         }
-        let count = |of: fn(&Line) -> u64| self.figures.lines.iter().map(of).sum::<u64>();
+        let count = |of: fn(&Line) -> u64| self.outcomes.lines.iter().map(of).sum::<u64>();
         println!("{} trials, {} wrong", count(|line| line.trials), count(|line| line.wrong.len() as u64));
         self.write()
     }
 
     fn listing(&mut self) -> Result<(), String> {
-        self.figures.listing = Some(Listing::measure(&self.program, &self.complete)?);
-        println!("{}", self.figures.section());
+        self.outcomes.listing = Some(Listing::measure(&self.program, &self.complete)?);
+        println!("{}", self.outcomes.section());
         self.write()
     }
 
     /// Writes the section; an interrupted campaign keeps what it did.
     fn write(&self) -> Result<(), String> {
         let text = fs::read_to_string(&self.page).unwrap_or_else(|_| "# Security: evidence\n".to_owned());
-        write(&self.page, &with_section(&text, &self.figures.section()))
+        write(&self.page, &with_section(&text, &self.outcomes.section()))
     }
 }
 
@@ -213,7 +213,7 @@ fn index(number: u64, length: usize) -> usize {
     usize::try_from(number % length as u64).unwrap_or(0)
 }
 
-impl Figures {
+impl Outcomes {
     fn section(&self) -> String {
         let machine = machine::discover(&machine::Sysroot::host());
         let machine = serde_json::to_value(&machine).map(|machine| machine_line(&machine)).unwrap_or_default();

@@ -146,7 +146,7 @@ impl<'a> Trial<'a> {
             seen.resumed += 1;
         }
         for folder in &killed {
-            // Without a document only time tells an abandoned folder from a new one.
+            // Without a document only its age distinguishes an abandoned folder from a new one.
             let changed = fs::File::open(folder).and_then(|folder| folder.set_modified(SystemTime::now() - OLD));
             changed.map_err(|error| format!("{}: {error}", folder.display()))?;
         }

@@ -104,8 +104,8 @@ fn file_for_a_moment(directory: &Path) -> io::Result<File> {
     if let Some(file) = sys::file::nameless(directory)? {
         return Ok(file);
     }
-    let file = sys::file::unnamed(directory, &crate::momentary::name())?;
-    crate::momentary::remove_left(directory, &file);
+    let file = sys::file::unnamed(directory, &crate::leftovers::momentary::name())?;
+    crate::leftovers::momentary::remove_left(directory, &file);
     Ok(file)
 }
 

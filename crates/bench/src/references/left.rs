@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use sys::file::is_own;
 
 use super::own::{folders_of, owner_of_folder};
-use crate::journal::Owner;
+use crate::leftovers::Owner;
 
 /// A process that is ending may have started another one.
 const ROUNDS: u32 = 20;

@@ -140,7 +140,7 @@ impl Files {
 
 fn one(directory: &Path, on_start: &mut dyn FnMut(Lasting<'_>)) -> std::io::Result<File> {
     // Nobody else can have this name, so removing it later is safe.
-    let name = crate::momentary::name();
+    let name = crate::leftovers::momentary::name();
     on_start(Lasting::File(&directory.join(&name)));
     sys::file::unnamed(directory, &name)
 }

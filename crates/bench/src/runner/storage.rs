@@ -8,7 +8,8 @@ use sys::clock::monotonic_raw_seconds;
 use super::progress::State;
 use crate::evidence::Repetition;
 use crate::histogram;
-use crate::journal::{Entry, Journal, Journalled, Owner};
+use crate::journal::{Entry, Journal, Journalled};
+use crate::leftovers::Owner;
 use crate::references::own::Lasting;
 use crate::store::{HISTOGRAMS, RAW, RunFolder};
 

@@ -11,7 +11,7 @@ use super::folder::{HISTOGRAMS, RAW};
 use super::read::DOCUMENT;
 use super::write::is_unfinished;
 use crate::journal::{Entry, JOURNAL, of_a_dead_run};
-use crate::momentary::is_ours;
+use crate::leftovers::momentary::is_ours;
 use crate::references::left::end_tools_of;
 use crate::references::run::end_group;
 

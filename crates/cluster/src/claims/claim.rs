@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bench::host::utc_now;
-use bench::journal::Owner;
+use bench::leftovers::Owner;
 use machine::Sysroot;
 use model::cluster::{Claim, Task};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};

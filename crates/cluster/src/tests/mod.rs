@@ -171,7 +171,7 @@ fn lost_holders_are_found_by_process_and_lease() {
     while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let dead = Claim { pid: child.id(), pid_start: bench::journal::Owner::of(child.id()).started, ..us.clone() };
+    let dead = Claim { pid: child.id(), pid_start: bench::leftovers::Owner::of(child.id()).started, ..us.clone() };
     let held = claim(&waiting, &running, "memory", &dead).unwrap().unwrap();
     assert_eq!(of("memory"), HolderState::Dead, "it has ended");
     child.wait().unwrap();

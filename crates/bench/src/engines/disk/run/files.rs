@@ -124,7 +124,7 @@ fn make(directory: &Path, may_make: bool, will_make: WillMake<'_>) -> Result<(Fi
         std::fs::create_dir_all(directory).map_err(|error| cannot(&error))?;
     }
     // A unique name, so that removing it later cannot hit another file.
-    let name = crate::momentary::name();
+    let name = crate::leftovers::momentary::name();
     will_make(&directory.join(&name)).map_err(|error| cannot(&error))?;
     sys::file::unnamed(directory, &name).map(|file| (file, made)).map_err(|error| cannot(&error))
 }

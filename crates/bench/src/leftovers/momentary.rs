@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sys::file::is_own;
 
-use crate::journal::Owner;
+use crate::leftovers::Owner;
 use crate::net::preface::Token;
 
 const PREFIX: &str = ".assay-";
