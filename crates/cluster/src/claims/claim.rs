@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 
 use bench::host::utc_now;
 use bench::leftovers::Owner;
-use machine::Sysroot;
 use model::cluster::{Claim, Task};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::io::Errno;
@@ -219,13 +218,7 @@ fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
 /// Whether the claimer's process has certainly ended. Of another host, boot or namespace nothing is known.
 fn has_died(holder: &Claim, us: &Claim) -> bool {
     let comparable = holder.host == us.host && holder.boot.is_some() && holder.boot == us.boot;
-    comparable && (Owner::of(holder.pid).started != holder.pid_start || is_zombie(holder.pid))
-}
-
-/// Whether a process is a zombie (proc(5): the state follows the name in parentheses).
-fn is_zombie(process: u32) -> bool {
-    let stat = Sysroot::host().text(&format!("proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
+    comparable && Owner::of(holder.pid).started != holder.pid_start
 }
 
 /// The time by the clock of a folder's file system.

@@ -167,11 +167,13 @@ fn lost_holders_are_found_by_process_and_lease() {
     fs::remove_file(held.path.with_extension("who")).unwrap();
     assert_eq!(of("cpu"), HolderState::Alive, "without a name the lease counts");
     // A process that has ended, and one that nobody has asked how.
-    let mut child = Command::new("true").spawn().unwrap();
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let started = bench::leftovers::Owner::of(child.id()).started;
+    child.kill().unwrap();
     while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let dead = Claim { pid: child.id(), pid_start: bench::leftovers::Owner::of(child.id()).started, ..us.clone() };
+    let dead = Claim { pid: child.id(), pid_start: started, ..us.clone() };
     let held = claim(&waiting, &running, "memory", &dead).unwrap().unwrap();
     assert_eq!(of("memory"), HolderState::Dead, "it has ended");
     child.wait().unwrap();
