@@ -10,13 +10,15 @@ use super::release::{Release, STATIC, must};
 const PORTABLE: &str = "x86_64-unknown-linux-gnu";
 /// The oldest glibc on which Rust's own library works: RHEL 7 has it.
 const GLIBC: [u32; 2] = [2, 17];
+/// A tenth of the relocations' size: musl 1.2.4 and later read them (`DT_RELR`), glibc only from 2.36 on.
+const SHORT_RELOCATIONS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 const PROGRAM: [&str; 4] = ["--package", "assay", "--profile", "dist"];
 
 /// The dynamic program for glibc 2.17 or later.
 pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
     let target = format!("{PORTABLE}.{}.{}", GLIBC[0], GLIBC[1]);
     let mut command = release.command("cargo-zigbuild", &["zigbuild", "--locked", "--target", &target]);
-    must(without_paths(release, command.args(PROGRAM)))?;
+    must(with_flags(release, command.args(PROGRAM), &[]))?;
     let program = release.shell.target().join(PORTABLE).join("dist/assay");
     let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
     let newer = needs_newer_glibc(&bytes)?;
@@ -30,16 +32,17 @@ pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
 /// The static program.
 pub(super) fn without_libc(release: &Release) -> Result<PathBuf, String> {
     let mut command = release.command("cargo", &["build", "--locked", "--target", STATIC]);
-    must(without_paths(release, command.args(PROGRAM)))?;
+    must(with_flags(release, command.args(PROGRAM), &[SHORT_RELOCATIONS]))?;
     Ok(release.shell.target().join(STATIC).join("dist/assay"))
 }
 
 /// Leaves the folders of this machine out of what is compiled.
-fn without_paths<'c>(release: &Release, command: &'c mut Command) -> &'c mut Command {
+fn with_flags<'c>(release: &Release, command: &'c mut Command, flags: &[&str]) -> &'c mut Command {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let flags = [remap(release.shell.root(), "/assay"), remap(&cargo, "/cargo")];
+    let folders = [remap(release.shell.root(), "/assay"), remap(&cargo, "/cargo")];
+    let flags: Vec<String> = folders.into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect();
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
 }
 
