@@ -13,7 +13,8 @@ pub const MOST_RUNS: usize = 10;
 /// The fewest earlier runs: two may agree by chance.
 const LEAST_RUNS: usize = 3;
 /// How far beyond the values of earlier runs a value may be: runs of an unchanged machine differ by a few per cent. Where
-/// they differ by more, it may be as far beyond as they are apart: of a few runs the next one often is outside.
+/// they differ by more, it may be as far beyond as three runs are apart, and less far the more runs there are: of a few runs the
+/// next one often is outside.
 pub(crate) const MARGIN: f64 = 0.05;
 /// The metrics that say how fast a machine is.
 const METRICS: [MetricName; 4] = [MetricName::Throughput, MetricName::Latency, MetricName::Iops, MetricName::Clock];
@@ -55,9 +56,10 @@ fn range(values: &[f64], notation: Notation) -> Option<Expectation> {
     let [from, to] = [least, most].map(|value| quantity(value, notation));
     let runs = counted(n as u64, "run");
     let text = format!(
-        "{from} to {to}, which the last {runs} of this machine reached, and as wide again on both sides (5 % at least)"
+        "{from} to {to}, which the last {runs} of this machine reached, and a part of that range on both sides (5 % at least)"
     );
-    let [below, above] = [least, most].map(|end| (MARGIN * end).max(most - least));
+    let beyond = (most - least) * LEAST_RUNS as f64 / n as f64;
+    let [below, above] = [least, most].map(|end| (MARGIN * end).max(beyond));
     let (low, high, n) = ((least - below).max(0.0), most + above, u32::try_from(n).ok());
     Some(Expectation { source: HISTORY.to_owned(), low, high, text, origin: None, date: None, n })
 }
