@@ -8,7 +8,7 @@ use std::time::Instant;
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
-use crate::record::write;
+use crate::record::{with_section, write};
 
 const PAGE: &str = "docs/evidence/security.md";
 const BEGIN: &str = "<!-- fuzzing -->";
@@ -191,29 +191,12 @@ fn table(lines: &[Line]) -> String {
 /// Replaces the table between the markers of the page, or adds both.
 fn write_table(page: &Path, table: &str) -> Result<(), String> {
     let text = fs::read_to_string(page).unwrap_or_else(|_| HEAD.to_owned());
-    write(page, &with_table(&text, table))
-}
-
-fn with_table(text: &str, table: &str) -> String {
-    let section = format!("{BEGIN}\n{table}{END}");
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    match parts {
-        Some((before, after)) => format!("{before}{section}{after}"),
-        None => format!("{}\n\n## Fuzzing\n\n{section}\n", text.trim_end()),
-    }
+    write(page, &with_section([BEGIN, END], &text, table))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn smoke_the_table_replaces_the_one_before() {
-        let first = with_table("# Page\n", "| a |\n");
-        assert_eq!(first, "# Page\n\n## Fuzzing\n\n<!-- fuzzing -->\n| a |\n<!-- end of fuzzing -->\n");
-        let more = format!("{first}\n## More\n");
-        assert_eq!(with_table(&more, "| b |\n"), more.replace("| a |", "| b |"));
-    }
 
     #[test]
     fn smoke_executions_are_read_from_the_output_and_shared_out() {

@@ -14,7 +14,7 @@ use bench::net::{Key, ServerSession, Target};
 use socket2::{Domain, Socket, Type};
 use xtask::shell::Shell;
 
-use crate::record::{build, machine_line, write};
+use crate::record::{build, machine_line, with_section, write};
 
 pub(crate) const USAGE: &str = "hostile [CONNECTIONS_PER_SECOND]";
 const PAGE: &str = "docs/evidence/security.md";
@@ -64,7 +64,7 @@ fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {
     println!("{section}");
     let page = shell.root().join(PAGE);
     let text = std::fs::read_to_string(&page).unwrap_or_else(|_| "# Security\n".to_owned());
-    write(&page, &with_section(&text, &section))?;
+    write(&page, &with_section(MARKS, &text, &section))?;
     Ok(tested.iter().all(Tested::holds))
 }
 
@@ -266,27 +266,16 @@ fn section(rate: u64, tested: &[Tested]) -> String {
     )
 }
 
-/// The page with this section between its marks, or at its end.
-fn with_section(page: &str, section: &str) -> String {
-    let [begin, end] = MARKS;
-    let section = format!("{begin}\n{section}{end}");
-    let marked = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    match marked {
-        Some((before, after)) => format!("{before}{section}{after}"),
-        None => format!("{}\n\n{section}\n", page.trim_end()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_section_replaces_only_itself() {
-        let first = with_section("# Security\n\nOther text.\n", "one\n");
+        let first = with_section(MARKS, "# Security\n\nOther text.\n", "one\n");
         assert_eq!(first, "# Security\n\nOther text.\n\n<!-- hostile peers -->\none\n<!-- end of hostile peers -->\n");
         let more = format!("{first}\n## Kills\n");
-        let second = with_section(&more, "two\n");
+        let second = with_section(MARKS, &more, "two\n");
         assert_eq!(second, more.replace("one", "two"));
     }
 }

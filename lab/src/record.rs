@@ -76,6 +76,16 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
+/// A page with this section between its marks, or at its end.
+pub(crate) fn with_section([begin, end]: [&str; 2], page: &str, section: &str) -> String {
+    let section = format!("{begin}\n{section}{end}");
+    let marked = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    match marked {
+        Some((before, after)) => format!("{before}{section}{after}"),
+        None => format!("{}\n\n{section}\n", page.trim_end()),
+    }
+}
+
 /// The items, each once, in the order in which they first occur.
 pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut order = Vec::new();

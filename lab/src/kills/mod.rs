@@ -15,7 +15,7 @@ use xtask::shell::Shell;
 use self::kinds::KINDS;
 use self::scale::Listing;
 use self::trial::{Ended, Seen, TOOLS, Trial};
-use crate::record::{build, machine_line, write};
+use crate::record::{build, machine_line, with_section, write};
 
 pub(crate) const USAGE: &str = "kills [KILLS] [SIGNALS] [SEED]";
 const PAGE: &str = "docs/evidence/security.md";
@@ -205,7 +205,7 @@ impl Campaign {
     /// Writes the section; an interrupted campaign keeps what it did.
     fn write(&self) -> Result<(), String> {
         let text = fs::read_to_string(&self.page).unwrap_or_else(|_| "# Security: evidence\n".to_owned());
-        write(&self.page, &with_section(&text, &self.outcomes.section()))
+        write(&self.page, &with_section(MARKS, &text, &self.outcomes.section()))
     }
 }
 
@@ -237,27 +237,9 @@ impl Outcomes {
     }
 }
 
-/// The page with this section between its marks, or at its end.
-fn with_section(page: &str, section: &str) -> String {
-    let [begin, end] = MARKS;
-    let section = format!("{begin}\n{section}{end}");
-    let marked = page.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    match marked {
-        Some((before, after)) => format!("{before}{section}{after}"),
-        None => format!("{}\n\n{section}\n", page.trim_end()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn smoke_a_section_replaces_only_itself() {
-        let first = with_section("# Security\n", "one\n");
-        let more = format!("{first}\n## More\n");
-        assert_eq!(with_section(&more, "two\n"), more.replace("one", "two"));
-    }
 
     #[test]
     fn smoke_numbers_have_defaults() {
