@@ -7,11 +7,12 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, kill_process, set_child_subreaper, setsid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, setsid, waitpid};
 
 /// Rounds in which the children of ended processes are found.
 const MOST_ROUNDS: u32 = 200;
@@ -106,13 +107,16 @@ impl Relative {
 }
 
 fn children_in_other_sessions() -> Vec<Relative> {
-    let (us, Ok(session)) = (getpid().as_raw_nonzero().get(), getsid(None)) else { return Vec::new() };
-    let session = session.as_raw_nonzero().get();
+    // Our session is 0 where its leader is outside of our PID namespace; `getsid` of rustix panics there.
+    let Some(ours) = relative(Path::new("/proc/self")) else { return Vec::new() };
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit));
-    let processes =
-        numbers.filter_map(|entry| Relative::parse(&std::fs::read_to_string(entry.path().join("stat")).ok()?));
-    processes.filter(|process| process.parent == us && process.session != session).collect()
+    let processes = numbers.filter_map(|entry| relative(&entry.path()));
+    processes.filter(|process| process.parent == ours.number && process.session != ours.session).collect()
+}
+
+fn relative(process: &Path) -> Option<Relative> {
+    Relative::parse(&std::fs::read_to_string(process.join("stat")).ok()?)
 }
 
 #[cfg(test)]
