@@ -280,6 +280,35 @@ fn fast_cores_may_have_sets_that_small_ones_lack() {
 }
 
 #[test]
+fn wide_vectors_have_the_published_clocks_of_their_model() {
+    let peaks = |machine: &Machine, isa, cpus: &[u32]| -> Vec<String> {
+        let kernel = CpuKernel { op: CpuOp::Fma, element: Element::Fp64, isa };
+        cpu_peaks(machine, kernel, cpus, None, None).into_iter().map(|peak| peak.formula).collect()
+    };
+    each(|part, machine| {
+        let of_vectors = machine.expected.iter().filter(|one| one.quantity.as_str().starts_with("avx"));
+        let texts: Vec<&str> = of_vectors.map(|one| one.range.text.as_str()).collect();
+        let all = machine.cpu.placement_order();
+        match part.folder {
+            "intel-skylake-sp-2x-xeon-6140" => {
+                let model = "XEON GOLD 6140";
+                let avx2 = format!("{model}: 1.90 GHz (AVX2 base) to 2.60 GHz (AVX2 all cores)");
+                let avx512 = format!("{model}: 1.50 GHz (AVX-512 base) to 2.10 GHz (AVX-512 all cores)");
+                assert_eq!(texts, [avx2, avx512]);
+                let formulas = |cores: &str, clocks: [&str; 2], ops: u32| {
+                    clocks.map(|clock| format!("{cores} x {clock} GHz x {ops} flop/cycle"))
+                };
+                assert_eq!(peaks(machine, Isa::Avx512, &all), formulas("36 cores", ["2.10", "1.50"], 32));
+                assert_eq!(peaks(machine, Isa::Avx2, &all), formulas("36 cores", ["2.60", "1.90"], 16));
+                assert_eq!(peaks(machine, Isa::Avx512, &all[..1]), formulas("1 core", ["3.70", "1.50"], 32));
+                assert_eq!(peaks(machine, Isa::Scalar, &all), formulas("36 cores", ["3.70", "2.30"], 4));
+            }
+            _ => assert_eq!(texts, [""; 0], "{}", part.folder),
+        }
+    });
+}
+
+#[test]
 fn caches_are_shared_as_the_data_sheet_says() {
     // Level, size in KiB, how many of them.
     const LAST_LEVEL: &[(&str, u64, usize)] = &[

@@ -48,7 +48,8 @@ pub fn set(rules: &AreaRules, row: &mut Row, machine: &Machine) {
         metric.expectations.retain(|range| range.source == HISTORY);
         let is_clock = metric.name == MetricName::Clock;
         let of_limits = if index == 0 { of_limits(metric, reach, faster_clock) } else { Vec::new() };
-        let of_clock = if is_clock && quantity.is_some() { of_clock(machine) } else { None };
+        let is_nominal = matches!(quantity, Some(ExpectedQuantity::Clock | ExpectedQuantity::OneCoreClock));
+        let of_clock = if is_clock && is_nominal { of_clock(machine) } else { None };
         let applies = |one: &&MachineExpectation| match quantity {
             _ if one.benchmark.is_some() => {
                 one.benchmark.as_ref() == Some(&row.id) && one.metric.as_ref() == Some(&metric.name)

@@ -46,11 +46,19 @@ pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
     params(row).filter(|own| bound(own)).map(|_| [0.95, 1.0])
 }
 
-/// Intel processors with wide vectors run at lower clocks, which are published for few models.
+/// Intel processors with wide vectors run at lower clocks, which are published of some models for multiply-adds.
 pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Option<ExpectedQuantity> {
     let is_wide = params(row).is_some_and(|own| !matches!(own.isa, Isa::Scalar | Isa::Sse2));
     let is_lower = is_wide && machine.cpu.vendor.as_deref() == Some("GenuineIntel");
-    clock_quantity(row, name, machine).filter(|_| !is_lower)
+    let quantity = clock_quantity(row, name, machine)?;
+    if !is_lower {
+        return Some(quantity);
+    }
+    match params(row).map(|own| (quantity, own.op, own.isa))? {
+        (ExpectedQuantity::Clock, CpuOp::Fma, Isa::Avx2) => Some(ExpectedQuantity::Avx2Clock),
+        (ExpectedQuantity::Clock, CpuOp::Fma, Isa::Avx512) => Some(ExpectedQuantity::Avx512Clock),
+        _ => None,
+    }
 }
 
 /// Scalar code, whose clock is the published one; where it was not measured, the widest vectors.

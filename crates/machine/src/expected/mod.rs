@@ -28,6 +28,7 @@ pub(crate) fn set(machine: &mut Machine) {
 
 #[cfg(test)]
 mod tests {
+    use model::isa::Isa;
     use model::machine::{Cloud, MachineExpectation, Provider, Virtualization};
 
     use super::*;
@@ -50,6 +51,28 @@ mod tests {
         });
         assert_eq!(hidden[0], ("clock".to_owned(), 0.99 * 2.2e9, 1.01 * 4.0e9));
         assert_eq!(of(|machine| machine.cpu.model_name = Some("AMD EPYC Processor".into())), []);
+    }
+
+    #[test]
+    fn vectors_have_their_own_clocks_and_a_virtual_machine_no_highest_one() {
+        let of_model = |name: &str, hypervisor: Option<bool>| {
+            let all = of(|machine| {
+                machine.cpu.model_name = Some(name.to_owned());
+                machine.cpu.isa = vec![Isa::Avx512, Isa::Avx2, Isa::Scalar];
+                machine.cpu.hypervisor_bit = hypervisor;
+            });
+            all.into_iter().filter(|one| one.0.starts_with("avx")).collect::<Vec<_>>()
+        };
+        let ranges = |avx2_most, avx512_most| {
+            [("avx2_clock", 1.9e9, avx2_most), ("avx512_clock", 1.6e9, avx512_most)]
+                .map(|(name, base, most): (&str, f64, f64)| (name.to_owned(), base * 0.99, most))
+        };
+        let name = "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz";
+        assert_eq!(of_model(name, Some(false)), ranges(2.6e9 * 1.01, 2.2e9 * 1.01));
+        assert_eq!(of_model(name, Some(true)), ranges(10e9, 10e9));
+        assert_eq!(of_model("Intel(R) Xeon(R) Gold 6430", Some(false)), []);
+        let without_vectors = of(|machine| machine.cpu.model_name = Some(name.to_owned()));
+        assert!(without_vectors.iter().all(|one| !one.0.starts_with("avx")), "{without_vectors:?}");
     }
 
     fn on_ec2(machine: &mut Machine, vcpus: u32) {

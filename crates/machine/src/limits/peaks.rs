@@ -20,6 +20,8 @@ use crate::limits::disk::disk_peaks;
 use crate::limits::memory::read_peaks;
 use crate::limits::net::{NetEnd, NetPath, net_peaks};
 use crate::limits::source;
+use crate::published::processors::vector_clocks;
+use crate::published::table::Published;
 
 /// The peaks of a CPU kernel on the logical CPUs in `placement`. `clocks`, Hz, one per entry, are measured during the
 /// work; `measured`, the 90th percentile of operations per cycle and core, settles what the table leaves open.
@@ -51,14 +53,13 @@ fn own_peaks(machine: &Machine, kernel: CpuKernel, cores: &[Cores<'_>], measured
     // A value inferred from a measurement cannot be the base of a datasheet peak.
     let kinds: &[PeakKind] =
         if inferred { &[PeakKind::Inferred] } else { &[PeakKind::Sustained, PeakKind::Boost, PeakKind::Base] };
-    Some(kinds.iter().filter_map(|kind| sum(machine, *kind, kernel.unit(), cores, &rates)).collect())
+    Some(kinds.iter().filter_map(|kind| sum(machine, *kind, kernel, cores, &rates)).collect())
 }
 
 /// The vector maximum of the same cores for the same element type, at the clock measured during the plain loop.
 fn vector_peak(machine: &Machine, element: Element, cores: &[Cores<'_>]) -> Option<Peak> {
     let rates: Vec<Rate> = cores.iter().map(|cores| cores.fastest_vector(element)).collect::<Option<_>>()?;
-    let unit = CpuKernel { op: CpuOp::Plain, element, isa: Isa::Scalar }.unit();
-    sum(machine, PeakKind::PlatformMaximum, unit, cores, &rates)
+    sum(machine, PeakKind::PlatformMaximum, CpuKernel { op: CpuOp::Plain, element, isa: Isa::Scalar }, cores, &rates)
 }
 
 struct Rate {
@@ -76,7 +77,18 @@ struct Cores<'m> {
 }
 
 impl Cores<'_> {
-    fn clock(&self, machine: &Machine, kind: PeakKind) -> Option<(f64, String)> {
+    /// The clock of a peak and its source. Where the clocks of the kernel's vectors are published, they count: the base clock,
+    /// and the highest clock of all cores.
+    fn clock(&self, machine: &Machine, kind: PeakKind, kernel: CpuKernel) -> Option<(f64, String)> {
+        let vectors = vector_clocks(machine, kernel.isa).filter(|_| kernel.op == CpuOp::Fma);
+        let of_vectors = match kind {
+            PeakKind::Boost if Some(self.number) == machine.cpu.cores => vectors.and_then(|clocks| clocks.all_core_hz),
+            PeakKind::Base => vectors.map(|clocks| clocks.base_hz),
+            _ => None,
+        };
+        if let Some(Published { value, origin, date }) = of_vectors {
+            return Some((value, format!("published for {}: {origin}, {date}", kernel.isa.title())));
+        }
         let listed = |fact: &str, hz: Option<f64>| {
             hz.map(|hz| (hz, source(machine, &format!("cpu.core_types.{}.{fact}", self.core_type.kind))))
         };
@@ -151,10 +163,11 @@ fn core_clocks(machine: &Machine, placement: &[u32], clocks: Option<&[f64]>) -> 
 }
 
 /// The sum over kinds of core of cores x clock x operations per cycle; `None` if a clock is unknown.
-fn sum(machine: &Machine, kind: PeakKind, unit: &str, cores: &[Cores<'_>], rates: &[Rate]) -> Option<Peak> {
+fn sum(machine: &Machine, kind: PeakKind, kernel: CpuKernel, cores: &[Cores<'_>], rates: &[Rate]) -> Option<Peak> {
+    let unit = kernel.unit();
     let mut peak = crate::limits::peak(kind, 0.0, String::new(), Vec::new());
     for (cores, Rate { ops, source, of }) in cores.iter().zip(rates) {
-        let (hz, clock_source) = cores.clock(machine, kind)?;
+        let (hz, clock_source) = cores.clock(machine, kind, kernel)?;
         peak.value += f64::from(cores.number) * hz * ops;
         let plus = if peak.formula.is_empty() { "" } else { " + " };
         let (number, name) = (cores.number, cores.name());

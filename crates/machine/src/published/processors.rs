@@ -1,8 +1,12 @@
 //! Published clocks of processors, by the model in their brand string.
 
+use model::isa::Isa;
+use model::machine::Machine;
+
 use crate::published::table::{Published, Table};
 
 pub(super) const TABLE: Table = Table::new(include_str!("../../data/processors.tsv"));
+pub(super) const VECTORS: Table = Table::new(include_str!("../../data/vector_clocks.tsv"));
 
 /// Published clocks of one model.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +31,28 @@ pub fn processor_clocks(brand: &str) -> Option<PublishedClocks> {
         all_core_hz: clock("all_core_MHz"),
         boost_hz: clock("boost_MHz"),
     })
+}
+
+/// Published clocks of a model's cores that multiply and add wide vectors.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct VectorClocks {
+    /// Guaranteed clock, Hz.
+    pub(crate) base_hz: Published,
+    /// Highest clock of all cores together, Hz; `None` in a virtual machine, where other cores of the package may idle.
+    pub(crate) all_core_hz: Option<Published>,
+}
+
+/// The clocks that are published of a machine's model for FMA of one instruction set.
+pub(crate) fn vector_clocks(machine: &Machine, isa: Isa) -> Option<VectorClocks> {
+    let [base, all_core] = match isa {
+        Isa::Avx2 => ["avx2_base_MHz", "avx2_all_core_MHz"],
+        Isa::Avx512 => ["avx512_base_MHz", "avx512_all_core_MHz"],
+        _ => return None,
+    };
+    let row = VECTORS.find(&processor_model(machine.cpu.model_name.as_deref()?)?).pop()?;
+    let is_virtual = machine.virtualization.is_some() || machine.cpu.hypervisor_bit == Some(true);
+    let all_core_hz = row.number(all_core, 1e6).filter(|_| !is_virtual);
+    Some(VectorClocks { base_hz: row.number(base, 1e6)?, all_core_hz })
 }
 
 /// A brand string's model, such as `XEON PLATINUM 8488C`: the words that distinguish it, in capitals; `None` where it states none.

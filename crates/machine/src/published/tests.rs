@@ -57,6 +57,17 @@ const FILES: &[(&str, Table, usize, &[(&str, f64, f64)])] = &[
             ("boost_MHz", 1000.0, 6300.0),
         ],
     ),
+    (
+        "vector_clocks.tsv",
+        processors::VECTORS,
+        30,
+        &[
+            ("avx2_base_MHz", 1000.0, 4000.0),
+            ("avx2_all_core_MHz", 1500.0, 4500.0),
+            ("avx512_base_MHz", 800.0, 4000.0),
+            ("avx512_all_core_MHz", 1000.0, 4500.0),
+        ],
+    ),
     ("results.tsv", results::TABLE, 30, &[("low", 1e8, 1e14), ("high", 1e8, 1e14)]),
 ];
 
@@ -106,6 +117,15 @@ fn what_lasts_is_no_more_than_what_is_possible_for_a_while() {
         (instances::AZURE, &[("disk_iops", "disk_burst_iops"), ("disk_MBps", "disk_burst_MBps")]),
         (instances::GCE, &[("network_Gbps", "network_tier1_Gbps")]),
         (processors::TABLE, &[("base_MHz", "boost_MHz"), ("base_MHz", "all_core_MHz"), ("all_core_MHz", "boost_MHz")]),
+        (
+            processors::VECTORS,
+            &[
+                ("avx2_base_MHz", "avx2_all_core_MHz"),
+                ("avx512_base_MHz", "avx512_all_core_MHz"),
+                ("avx512_base_MHz", "avx2_base_MHz"),
+                ("avx512_all_core_MHz", "avx2_all_core_MHz"),
+            ],
+        ),
         (results::TABLE, &[("low", "high")]),
     ] {
         for row in table.rows() {
@@ -114,6 +134,18 @@ fn what_lasts_is_no_more_than_what_is_possible_for_a_while() {
                 assert!(both.is_none_or(|(low, high)| low.value <= 1.001 * high.value), "{} {low}", row.name());
             }
         }
+    }
+}
+
+/// No vector clock is above the clock of scalar code, which another source states.
+#[test]
+fn vectors_lower_the_base_clock_of_every_model() {
+    for row in processors::VECTORS.rows() {
+        let scalar = processors::processor_clocks(&format!("Intel {}", row.name())).and_then(|clocks| clocks.base_hz);
+        let vectors = row.number("avx2_base_MHz", 1e6).unwrap();
+        assert!(scalar.unwrap().value > vectors.value, "{}", row.name());
+        let page = format!("en.wikichip.org/wiki: {}", row.cell("page").unwrap());
+        assert_eq!((vectors.origin, vectors.date.as_str()), (page, "2026-11-28"));
     }
 }
 

@@ -14,6 +14,10 @@ crate::words::words! {
         Clock => "clock",
         /// Core clock with some of the cores busy, Hz.
         OneCoreClock => "one_core_clock",
+        /// Core clock with all cores busy with AVX2 multiply-adds, Hz.
+        Avx2Clock => "avx2_clock",
+        /// Core clock with all cores busy with AVX-512 multiply-adds, Hz.
+        Avx512Clock => "avx512_clock",
         /// STREAM triad with all cores, B/s.
         Triad => "stream_triad",
         /// HPL with all cores, flop/s.
