@@ -7,7 +7,7 @@ use model::number::clock;
 use model::sample::HIGHEST_CLOCK_HZ;
 
 use super::range::published;
-use crate::published::instances::platform_clocks;
+use crate::published::instances::platform_base;
 use crate::published::processors::{processor_clocks, processor_model, vector_clocks};
 use crate::published::table::Published;
 
@@ -47,13 +47,10 @@ fn of_vectors(machine: &Machine) -> Vec<MachineExpectation> {
     [(Avx2Clock, Isa::Avx2), (Avx512Clock, Isa::Avx512)].into_iter().filter_map(of).collect()
 }
 
-/// The lowest base clock and the highest boost clock of the microarchitecture's server processors.
+/// The lowest base clock of the microarchitecture's servers at one provider. Other servers may have a higher boost clock.
 fn of_microarchitecture(machine: &Machine) -> Vec<MachineExpectation> {
     let name = machine.cpu.microarchitecture.as_deref().unwrap_or_default();
-    let Some([base, boost]) = platform_clocks(name) else { return Vec::new() };
-    let text = format!("{} (base) to {} (boost) of all {name} servers", clock(base.value), clock(boost.value));
-    let ends = [base.value * (1.0 - ROUNDING), boost.value * (1.0 + ROUNDING)];
-    [Clock, OneCoreClock].map(|quantity| published(quantity, ends, &base, text.clone())).into()
+    platform_base(name).map_or_else(Vec::new, |base| or_more(&base, &format!("slowest {name} server of Google Cloud")))
 }
 
 /// The base clock alone is known.

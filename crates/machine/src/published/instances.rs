@@ -68,17 +68,15 @@ pub fn instance_type(name: &str) -> Option<InstanceType> {
         .or_else(|| Some(InstanceType { name: name.to_owned(), ..find(Provider::Gce, GCE, &any_class(name)?)? }))
 }
 
-/// The lowest guaranteed clock and the highest clock of one core among the server platforms of a microarchitecture, Hz.
-pub(crate) fn platform_clocks(microarchitecture: &str) -> Option<[Published; 2]> {
+/// The lowest guaranteed clock among the server platforms of a microarchitecture, Hz.
+pub(crate) fn platform_base(microarchitecture: &str) -> Option<Published> {
     let rows = GCE.rows().map(|row| typed(Provider::Gce, &row));
     let all = rows
         .flat_map(|row| row.platforms)
         .filter(|platform| !microarchitecture.is_empty() && core(&platform.name) == microarchitecture);
-    let clocks: Vec<[f64; 3]> = all.filter_map(|platform| platform.clocks_hz).collect();
-    let lowest = clocks.iter().map(|clocks| clocks[0]).reduce(f64::min)?;
-    let highest = clocks.iter().map(|clocks| clocks[2]).reduce(f64::max)?;
+    let value = all.filter_map(|platform| Some(platform.clocks_hz?[0])).reduce(f64::min)?;
     let (origin, date) = GCE.first_source()?;
-    Some([lowest, highest].map(|value| Published { value, origin: origin.clone(), date: date.clone() }))
+    Some(Published { value, origin, date })
 }
 
 /// The microarchitecture of a platform, as discovery names it; empty where that is unknown.
