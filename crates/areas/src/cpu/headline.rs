@@ -36,7 +36,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             },
         ],
     ],
-    unknown: "no expectation known; assay info lists the limits of this processor and their sources",
+    unknown: "assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };
 

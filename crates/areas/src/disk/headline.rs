@@ -52,7 +52,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
         ],
         &[Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail }],
     ],
-    unknown: "no expectation known; give one with --declare disk.read_bps=… disk.read_iops=…",
+    unknown: "--declare disk.read_bps=… disk.read_iops=… gives one",
     ..AnswerRules::DEFAULT
 };
 

@@ -19,7 +19,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
         },
         detail: |row| format!("N={}", params(row).map_or(0, |own| own.n)),
     }]],
-    unknown: "no expectation known; assay info lists the limits of this processor and their sources",
+    unknown: "assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };
 

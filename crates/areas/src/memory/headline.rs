@@ -38,7 +38,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             },
         ],
     ],
-    unknown: "no expectation known; give one with --declare memory.channels=… memory.mts=…",
+    unknown: "--declare memory.channels=… memory.mts=… gives one",
     ..AnswerRules::DEFAULT
 };
 

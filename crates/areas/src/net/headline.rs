@@ -25,7 +25,7 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
             detail: |row| params(row).map_or_else(String::new, |own| size(own.block)),
         }],
     ],
-    unknown: "no expectation known; give one with --declare net.link_bps=… net.latency_s=…",
+    unknown: "--declare net.link_bps=… net.latency_s=… gives one",
     no_answer: |rows| {
         let loopback = rows.iter().all(|row| is_loopback(row));
         loopback.then_some(["Loopback", "not measured: only loopback. To measure a link: assay net --to HOST"])

@@ -241,8 +241,13 @@ fn why_lines(document: &Document, lines: &[HeadlineRow<'_>], style: &Style) -> V
 
 /// Why the confidence in headline results is low or fair, and what helps: the warning that most of them share.
 pub(crate) fn why_not_high(lines: &[HeadlineRow<'_>]) -> Option<String> {
-    let measured: Vec<(&Row, &str)> =
-        lines.iter().filter(|line| line.metric.is_some()).map(|line| (line.row, line.words.as_str())).collect();
+    let mut group = "";
+    let named = lines.iter().map(|line| {
+        group = if line.group.is_empty() { group } else { line.group };
+        (line, format!("{group} {}", line.words))
+    });
+    let named: Vec<_> = named.filter(|(line, _)| line.metric.is_some()).collect();
+    let measured: Vec<(&Row, &str)> = named.iter().map(|(line, words)| (line.row, words.as_str())).collect();
     let level =
         measured.iter().filter_map(|(row, _)| row.confidence).max().filter(|level| *level != Confidence::High)?;
     let such: Vec<_> = measured.iter().filter(|(row, _)| row.confidence == Some(level)).collect();

@@ -97,11 +97,18 @@ fn answer(rules: &AreaRules, rows: &[&Row], machine: &Machine) -> Answer {
     } else if judged.iter().any(|one| one.metric.expectations.iter().any(judges)) {
         (None, "confidence too low to judge".to_owned(), judged.iter().collect())
     } else {
-        (None, rules.answer.unknown.to_owned(), judged.iter().collect())
+        (None, unknown(&judged, rules.answer.unknown), judged.iter().collect())
     };
     let mut evidence: Vec<String> = evidence.iter().map(|one| one.row.id.clone()).collect();
     evidence.dedup();
     Answer { area: rules.area, verdict, text, evidence }
+}
+
+/// Why there is no verdict: nothing is known, or too little; and what gives one.
+fn unknown(judged: &[Judged<'_>], advice: &str) -> String {
+    let too_few = judged.iter().find_map(|one| one.metric.expectations.first()).map(source_words);
+    let reason = too_few.map_or("no expectation known".to_owned(), |source| format!("no verdict from {source}"));
+    format!("{reason}; {advice}")
 }
 
 /// Why nothing was measured: the reason of the first benchmark.
@@ -208,7 +215,7 @@ mod tests {
 
     fn rules() -> AreaRules {
         AreaRules {
-            answer: AnswerRules { headlines: HEADLINES, unknown: "no expectation known", ..AnswerRules::DEFAULT },
+            answer: AnswerRules { headlines: HEADLINES, unknown: "declare one", ..AnswerRules::DEFAULT },
             ..AreaRules::of(AREAS, Area::Cpu)
         }
     }
@@ -243,12 +250,12 @@ mod tests {
         assert_eq!(said(Some(ExpectationVerdict::AsExpected), |_| {}).1, "as expected");
         assert!(said(Some(ExpectationVerdict::Above), |_| {}).1.starts_with("above what was expected: FP64"));
         assert_eq!(said(None, |_| {}), (None, "confidence too low to judge".to_owned()));
-        assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known");
+        assert_eq!(said(None, |row| row.metrics[0].expectations.clear()).1, "no expectation known; declare one");
         let one_machine = |row: &mut Row| {
             let range = &mut row.metrics[0].expectations[0];
             (range.source, range.n) = ("similar".to_owned(), Some(1));
         };
-        assert_eq!(said(None, one_machine).1, "no expectation known");
+        assert_eq!(said(None, one_machine).1, "no verdict from 1 machine like it; declare one");
     }
 
     #[test]
