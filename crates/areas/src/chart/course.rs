@@ -23,11 +23,7 @@ struct Stretch {
     clock: Option<f64>,
 }
 
-pub(super) fn charts(document: &Document) -> Vec<Chart> {
-    chart(document).into_iter().collect()
-}
-
-fn chart(document: &Document) -> Option<Chart> {
+pub(super) fn chart(document: &Document) -> Option<Chart> {
     let is_crowded = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     // Threads that share a CPU take time from each other.
     let rows = document.experiments.iter().filter(|row| row.status == Status::Ok && !is_crowded(row));

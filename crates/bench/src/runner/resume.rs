@@ -128,7 +128,7 @@ pub fn go_on(
     let mut run = Run::prepare(&asked.plan, setting, Some(&folder), watcher);
     run.storage.journal = Some(folder.go_on_with_journal(journal)?);
     for State { planned, progress, .. } in &mut states {
-        progress.tools.iter_mut().for_each(|tool| tool.printed_before(&|name| printed(folder.path(), name)));
+        progress.tools.iter_mut().for_each(|tool| tool.raw = printed(folder.path(), &tool.raw_name));
         for entry in before_going_on(progress, &planned.experiment.id, retry_failed) {
             run.storage.note(&entry);
             play(progress, &entry);
@@ -220,9 +220,9 @@ fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
     retried.into_iter().chain(dropped).collect()
 }
 
-fn printed(folder: &Path, name: &str) -> Option<String> {
-    let bytes = read_regular(&folder.join(store::RAW).join(name), MOST_DOCUMENT_BYTES).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+fn printed(folder: &Path, name: &str) -> String {
+    let bytes = read_regular(&folder.join(store::RAW).join(name), MOST_DOCUMENT_BYTES).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn refusal(run: &str, document: &Document, why: &Reopening) -> String {

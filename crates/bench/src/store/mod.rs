@@ -138,7 +138,7 @@ impl Store {
     /// The newest run of the same machine and suite before this one: its name and document.
     pub fn previous(&self, of: &Document) -> Option<(String, Document)> {
         let is_like = |summary: &RunSummary| {
-            summary.started < of.run.started && summary.suite == of.run.suite && summary.is_of_host(&of.machine)
+            summary.started < of.run.started && summary.suite == of.run.suite && summary.host == of.machine.host
         };
         self.of_machine(&of.machine, is_like).next()
     }

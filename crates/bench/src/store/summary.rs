@@ -34,7 +34,7 @@ pub struct RunSummary {
     pub planned: usize,
     /// The measured benchmarks.
     pub measured: usize,
-    host: Option<String>,
+    pub(super) host: Option<String>,
     cpu: Option<String>,
     cores: Option<u32>,
 }
@@ -62,10 +62,6 @@ impl RunSummary {
     /// Whether it can be of this machine; its document has the last word.
     pub(super) fn may_be_of(&self, machine: &Machine) -> bool {
         (&self.cpu, self.cores) == (&machine.cpu.model_name, machine.cpu.cores)
-    }
-
-    pub(super) fn is_of_host(&self, machine: &Machine) -> bool {
-        self.host == machine.host
     }
 }
 

@@ -194,7 +194,8 @@ pub struct Receiver<K = Linux> {
     /// The messages of the last call.
     messages: Vec<Message>,
     coalesced: bool,
-    stamped: bool,
+    /// Whether the kernel reports arrival times.
+    pub stamped: bool,
     many: bool,
 }
 
@@ -212,11 +213,6 @@ impl<K> fmt::Debug for Receiver<K> {
 }
 
 impl<K> Receiver<K> {
-    /// Whether the kernel reports arrival times.
-    pub fn is_stamped(&self) -> bool {
-        self.stamped
-    }
-
     /// The methods in use: `gro`, `recvmmsg`; none if each datagram takes a call of its own.
     pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
         [("gro", self.coalesced), ("recvmmsg", self.many)].into_iter().filter(|word| word.1).map(|word| word.0)

@@ -109,7 +109,7 @@ fn without_a_ring_no_op_requests_end_in_the_loop() {
         let mut queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
         assert_eq!((queue.engine(), queue.features()), (Engine::Null, Vec::new()));
         let notes = queue.stepped_down().join("; ");
-        assert!(notes.starts_with("no_op_requests: io_uring cannot be had"), "{notes}");
+        assert!(notes.starts_with("no_op_requests: io_uring is not available"), "{notes}");
         queue.push(request(0, false, 0)).unwrap();
         queue.push(request(1, true, 9)).unwrap();
         let mut done = Vec::with_capacity(2);
@@ -123,7 +123,7 @@ fn without_a_ring_no_op_requests_end_in_the_loop() {
 fn without_native_asynchronous_io_the_error_has_the_reason() {
     on_a_thread(&[(libc::SYS_io_setup, None, libc::ENOSYS)], || {
         let error = Queue::libaio_available().unwrap_err();
-        assert!(error.to_string().contains("libaio cannot be had") && error.to_string().contains("sandbox"));
+        assert!(error.to_string().contains("libaio is not available") && error.to_string().contains("sandbox"));
     });
     on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
         let direct = direct_if_possible(&written_file(BLOCK));
