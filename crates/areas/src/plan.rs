@@ -17,7 +17,6 @@ static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::ARE
 /// How the results of every area are judged.
 pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, disk::RULES, net::RULES];
 
-/// How the results of an area are judged.
 pub fn rules(name: Name) -> AreaRules {
     AreaRules::of(RULES, name)
 }

@@ -24,10 +24,8 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("steady", include_str!("../../../suites/steady.toml")),
 ];
 
-/// A suite.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Suite {
     pub name: String,
     /// Its purpose in one line.
@@ -109,12 +107,10 @@ const fn one_session() -> u32 {
 }
 
 impl Suite {
-    /// The names of the embedded suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         EMBEDDED.iter().map(|(name, _)| *name)
     }
 
-    /// The embedded suite of this name.
     pub fn embedded(name: &str) -> Result<Self, PlanError> {
         if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
             return Self::parse(text, name);
@@ -146,7 +142,6 @@ impl Suite {
         Ok(())
     }
 
-    /// How an area is sampled.
     pub fn sampling(&self, area: Area) -> Sampling {
         self.sampling.get(&area).cloned().unwrap_or_default()
     }

@@ -8,7 +8,6 @@ use model::warning::WarningCode;
 use super::data::{Body, Chart, ChartAxis, Hue, Look, Mark, Plot, Point, Reading, Series};
 use super::grid::{Cell, Column};
 
-/// Stretches that the run's time is divided into.
 const STRETCHES: usize = 40;
 /// Shorter runs have their time in seconds.
 const SHORT: f64 = 300.0;
@@ -16,7 +15,6 @@ const SHORT: f64 = 300.0;
 const ABOUT: &str = "The share of the CPU time that other processes or VMs took, and how far the clock was below its highest, \
                      over the time of the run: means over the samples of each stretch of time.";
 
-/// What the samples of a stretch of time saw.
 struct Stretch {
     middle: f64,
     interference: Option<f64>,

@@ -24,7 +24,6 @@ const CHECK_SECONDS: f64 = 0.1;
 /// Assumed rate of ours, so that tools which size their work by it do little.
 const SLOW_RATE: f64 = 1e9;
 
-/// Which tools are installed.
 pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
     let brief = |KnownTool { tool, path, version, reason, .. }: KnownTool| FoundTool {
         tool,
@@ -68,12 +67,10 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     })
 }
 
-/// Progress of checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trying<'a> {
     /// All: number of tools and expected seconds.
     Tools(usize, f64),
-    /// A tool starts.
     Begins(&'a str),
     /// A tool ended after these seconds.
     Ended(&'a str, f64, &'a ToolCheck),

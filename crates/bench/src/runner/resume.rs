@@ -26,10 +26,8 @@ const NEW_RUN: &str = "start a new run";
 
 /// An interrupted run, locked against other processes while this exists.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct CutOff {
     pub folder: RunFolder,
-    /// The document so far.
     pub document: Document,
     pub asked: Asked,
     entries: Vec<Entry>,
@@ -71,7 +69,6 @@ impl CutOff {
         self.entries.iter().filter_map(sample).fold(self.document.run.seconds, f64::max)
     }
 
-    /// Benchmarks left to measure.
     pub fn left(&self) -> Vec<String> {
         let (states, _) = played_back(&self.asked, &self.entries);
         let wanted = |progress: &Progress| progress.is_left() || self.retry_failed && progress.has_failed();

@@ -20,9 +20,7 @@ const SUMMARY: &str = "summary.json";
 /// A summary has a few hundred bytes.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// What lists and searches need of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are those of the document")]
 pub struct RunSummary {
     pub suite: String,
     pub started: String,
@@ -30,9 +28,7 @@ pub struct RunSummary {
     pub complete: bool,
     pub confidence: Option<Confidence>,
     pub label: Option<String>,
-    /// The planned benchmarks.
     pub planned: usize,
-    /// The measured benchmarks.
     pub measured: usize,
     pub(super) host: Option<String>,
     cpu: Option<String>,
@@ -78,7 +74,6 @@ fn stamp(folder: &Path) -> Option<[i64; 3]> {
     Some([i64::try_from(found.size()).ok()?, found.mtime(), found.mtime_nsec()])
 }
 
-/// The summary of a run in its folder.
 pub(super) fn summary(folder: &Path) -> Result<RunSummary, String> {
     let stored = read_regular(&folder.join(SUMMARY), MOST_BYTES).ok();
     let stored = stored.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());

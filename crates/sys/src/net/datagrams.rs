@@ -47,25 +47,21 @@ fn is_no_segmentation(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
 }
 
-/// Empty headers.
 fn headers(messages: usize) -> Box<[libc::mmsghdr]> {
     // SAFETY: all-zero bytes are a valid header of a message: null pointers and zero lengths.
     (0..messages).map(|_| unsafe { std::mem::zeroed() }).collect()
 }
 
-/// Empty vectors.
 fn vectors(messages: usize) -> Box<[libc::iovec]> {
     (0..messages).map(|_| libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }).collect()
 }
 
-/// Sends batches of datagrams of equal length.
 pub struct Sender<K = Linux> {
     kernel: K,
     datagram_bytes: usize,
     arena: Pages,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    /// Datagrams per message.
     segments: usize,
     /// Whether a call carries several messages.
     many: bool,
@@ -87,7 +83,6 @@ impl<K> fmt::Debug for Sender<K> {
 }
 
 impl<K> Sender<K> {
-    /// The most datagrams of a batch.
     pub fn capacity(&self) -> usize {
         self.arena.len() / self.datagram_bytes
     }
@@ -176,25 +171,20 @@ impl<K: Kernel> Sender<K> {
 /// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<'a> {
-    /// Its bytes.
     pub bytes: &'a [u8],
     /// Its arrival in nanoseconds of the system's clock; `None` if unreported, and if coalesced with one before it.
     pub came_nanoseconds: Option<u64>,
 }
 
-/// Receives batches of datagrams.
 pub struct Receiver<K = Linux> {
     kernel: K,
-    /// Room of one message.
     room: usize,
     arena: Pages,
     controls: Box<[[u64; CONTROL_WORDS]]>,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    /// The messages of the last call.
     messages: Vec<Message>,
     coalesced: bool,
-    /// Whether the kernel reports arrival times.
     pub stamped: bool,
     many: bool,
 }
@@ -219,7 +209,6 @@ impl<K> Receiver<K> {
     }
 }
 
-/// A received message.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     bytes: usize,

@@ -96,7 +96,6 @@ impl Queue {
         aio::available()
     }
 
-    /// How requests are made.
     pub fn engine(&self) -> Engine {
         self.engine
     }

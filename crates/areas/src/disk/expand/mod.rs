@@ -222,7 +222,6 @@ fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sam
     (exact(&sampling, sample_seconds), Some(requests))
 }
 
-/// Consecutive rounds of one process run, without a warm-up.
 fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     Sampling {
         samples: steady.rounds,

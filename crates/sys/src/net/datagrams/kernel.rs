@@ -26,7 +26,6 @@ pub trait Kernel {
     fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()>;
 }
 
-/// The real kernel.
 #[derive(Debug)]
 pub struct Linux;
 
