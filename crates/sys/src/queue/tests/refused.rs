@@ -2,47 +2,6 @@
 
 use super::*;
 
-/// Makes this system call fail with `error` on the calling thread, with `second` only if that is its second argument.
-fn refuse(call: libc::c_long, second: Option<u32>, error: i32) -> bool {
-    let [load, equals, give] = [
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-        libc::BPF_RET | libc::BPF_K,
-    ]
-    .map(|code| u16::try_from(code).unwrap());
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // `struct seccomp_data`: the call's number at 0, its second argument at 24.
-    let call = u32::try_from(call).unwrap();
-    let mut program = vec![step(load, 0, 0, 0)];
-    match second {
-        None => program.push(step(equals, 0, 1, call)),
-        Some(second) => {
-            program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
-        }
-    }
-    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(error).unwrap()));
-    program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
-    let length = u16::try_from(program.len()).unwrap();
-    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
-    // SAFETY: plain integers, and a program that lives through the call and is copied by it.
-    unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
-    }
-}
-
-/// Runs `then` on a thread of its own with these calls refused.
-fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()) {
-    let thread = std::thread::spawn(move || {
-        if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
-            then();
-        } else {
-            skip(format_args!("no seccomp filter can be set: {}", io::Error::last_os_error()));
-        }
-    });
-    thread.join().unwrap();
-}
-
 /// Checks that opening a ring fails with this reason, and that blocking calls still work.
 fn no_ring_because(why: &str, kind: io::ErrorKind) {
     let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
