@@ -82,21 +82,7 @@ fn laid_out(bytes: u64) -> Held {
 }
 
 fn params(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, engine: DiskEngine) -> DiskParams {
-    DiskParams {
-        pattern,
-        op,
-        block,
-        size: 0,
-        depth,
-        load_percent: None,
-        engine,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: String::new(),
-    }
+    DiskParams { size: 0, engine, ..DiskParams::new(pattern, op, block, depth) }
 }
 
 fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
