@@ -8,7 +8,6 @@ mod answer;
 mod fields;
 mod plan;
 mod request;
-mod size;
 mod suite;
 mod threads;
 
