@@ -225,21 +225,11 @@ impl PairedTool {
             argv: self.progress.called.argv.clone(),
             server_argv: self.progress.called.server_argv.clone(),
             env: self.progress.called.env.clone(),
-            status: Status::Ok,
-            reason: None,
-            samples: Vec::new(),
-            median: None,
-            ratio: None,
-            ratio_ci95: None,
-            half_width: None,
-            spread: None,
-            verdict: None,
             pairs: self.pairs,
             bytes_factor: 1.0,
-            explanation: None,
-            also: Vec::new(),
-            details: last.map_or_else(serde_json::Map::new, |reading| reading.details.clone()),
+            details: last.map(|reading| reading.details.clone()).unwrap_or_default(),
             raw: self.raw().filter(|_| stored).map(|(name, _)| format!("raw/{name}")),
+            ..word::Reference::default()
         }
     }
 
