@@ -9,12 +9,10 @@ use verdict::answer::{HeadlineRow, headline_rows};
 use crate::label::labels;
 use crate::plan::{RULES, rules};
 
-/// The headline benchmarks of a run.
 pub fn headlines(document: &Document) -> Vec<HeadlineRow<'_>> {
     headlines_of(&document.experiments, &document.machine)
 }
 
-/// The headline benchmarks among these of a machine.
 pub fn headlines_of<'a>(rows: &'a [Row], machine: &Machine) -> Vec<HeadlineRow<'a>> {
     headline_rows(rows, machine.cpu.count(), RULES).0
 }
@@ -27,22 +25,17 @@ pub fn unplanned(document: &Document) -> Option<String> {
     (is_suite && !titles.is_empty()).then(|| format!("Not in the plan of this run: {}.", titles.join("; ")))
 }
 
-/// A line of the answer: one area, or several under one title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerLine {
-    /// The area that decides.
     pub area: Area,
-    /// The name of the line.
     pub title: &'static str,
     /// The worst verdict; `None` where an area has none.
     pub verdict: Option<ExpectationVerdict>,
-    /// The sentence.
     pub text: String,
     /// Whether its benchmarks can answer at all; those over loopback cannot.
     pub counts: bool,
 }
 
-/// The lines of a run's answer, in the order of its areas.
 pub fn answer_lines(document: &Document) -> Vec<AnswerLine> {
     let mut lines: Vec<AnswerLine> = Vec::new();
     for answer in &document.answers {

@@ -10,21 +10,17 @@ use model::words::Word;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 
-/// The most threads of a benchmark.
 pub const MOST_THREADS: u32 = 1024;
 
-/// A choice of instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsaChoice {
     /// The widest vectors of this CPU for the kernel; for streams through memory, up to 256 bits.
     Vector,
     /// Every one of this CPU for the kernel.
     All,
-    /// This one.
     Named(Isa),
 }
 
-/// A choice of thread counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
     /// One per available physical core.
@@ -33,7 +29,6 @@ pub enum Threads {
     Doubling,
     /// One per available hardware thread; nothing if cores have only one.
     Smt,
-    /// This many.
     Count(u32),
 }
 
@@ -92,7 +87,6 @@ pub(crate) fn two_durations<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     if pair[0] > pair[1] { Err(D::Error::custom("the least warm-up is longer than the most")) } else { Ok(pair) }
 }
 
-/// [`Sampling`] in a suite.
 #[derive(Deserialize)]
 #[serde(remote = "Sampling", deny_unknown_fields, default = "Sampling::default")]
 struct SamplingTable {

@@ -15,16 +15,11 @@ use model::sample::Sample;
 use crate::disk::judge::limits::{Limits, hold_against};
 use crate::memory::is_beyond_caches;
 
-/// What limits are derived from.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// The machine.
     pub machine: &'a Machine,
-    /// What its owner declared.
     pub declared: &'a Declared,
-    /// Where disks are measured.
     pub disk: Option<&'a DiskTarget>,
-    /// The server of measurements between hosts.
     pub server: Option<NetEnd<'a>>,
 }
 

@@ -10,14 +10,13 @@ use verdict::rules::AreaRules;
 
 use crate::request::{AreaEntry, Request};
 use crate::suite::{Suite, matches_id};
-use crate::{cpu, disk, linpack, memory, net, size};
+use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area, in the order of [`Name`]; a new one is a folder and one line here.
 static AREAS: &[AreaEntry] = &[cpu::AREA, linpack::AREA, memory::AREA, disk::AREA, net::AREA];
 /// How the results of every area are judged.
 pub static RULES: &[AreaRules] = &[cpu::RULES, linpack::RULES, memory::RULES, disk::RULES, net::RULES];
 
-/// How the results of an area are judged.
 pub fn rules(name: Name) -> AreaRules {
     AreaRules::of(RULES, name)
 }
@@ -39,7 +38,6 @@ const LAYOUT_SHARE: f64 = 1.0 / 3.0;
 
 /// The plan of a request on a machine; an error for an area or filter that matches nothing, or an impossible choice.
 pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, PlanError> {
-    size::check(request)?;
     let mut rows: Vec<Planned> = Vec::new();
     // Two blocks may ask for the same benchmark.
     let mut ids = HashSet::new();

@@ -17,9 +17,7 @@ use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
 use crate::suite::{Suite, matches_id};
 
-/// The user's request.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Request {
     pub suite: Suite,
     pub areas: Vec<Area>,
@@ -36,7 +34,6 @@ pub struct Request {
     pub seed: u64,
     pub choices: Choices,
     pub features: CoreFeatures,
-    /// The directory to measure disks in, if known.
     pub disk: Option<DiskTarget>,
     /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
@@ -47,7 +44,6 @@ pub struct Request {
 
 /// The options of an area's own command; an empty list was not given.
 #[derive(Clone, Debug, Default)]
-#[expect(missing_docs, reason = "the fields are the commands")]
 pub struct Choices {
     pub cpu: CpuChoice,
     pub linpack: LinpackChoice,
@@ -56,9 +52,7 @@ pub struct Choices {
     pub net: NetChoice,
 }
 
-/// The reference tools of a request.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct References {
     pub tools: Vec<String>,
     /// Whether the suite asked for those that are installed; they then run only with benchmarks that it selects.
@@ -86,10 +80,8 @@ pub(crate) fn in_table(area: Area, workload: &str, total: Option<f64>) -> Classi
     Classic { table: area.to_string(), workload: workload.to_owned(), class: None, total }
 }
 
-/// The detected features of a machine's cores.
 #[derive(Clone, Debug)]
 pub struct CoreFeatures {
-    /// Features of the core that the program runs on.
     pub here: Features,
     /// Features of each core type by its index; empty if all cores are of one type.
     pub by_type: BTreeMap<usize, Features>,
@@ -129,7 +121,6 @@ impl Request {
         own.cloned().unwrap_or_else(|| self.suite.sampling(area))
     }
 
-    /// A whole suite on cores with these features.
     pub fn new(suite: Suite, features: CoreFeatures) -> Self {
         Self {
             suite,

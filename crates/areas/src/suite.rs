@@ -24,10 +24,11 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("steady", include_str!("../../../suites/steady.toml")),
 ];
 
-/// A suite.
+/// The most combinations of the lists of a suite.
+const MOST_COMBINATIONS: usize = 10_000;
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Suite {
     pub name: String,
     /// Its purpose in one line.
@@ -109,12 +110,10 @@ const fn one_session() -> u32 {
 }
 
 impl Suite {
-    /// The names of the embedded suites.
     pub fn names() -> impl Iterator<Item = &'static str> {
         EMBEDDED.iter().map(|(name, _)| *name)
     }
 
-    /// The embedded suite of this name.
     pub fn embedded(name: &str) -> Result<Self, PlanError> {
         if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
             return Self::parse(text, name);
@@ -126,6 +125,13 @@ impl Suite {
     /// Reads a suite; `origin` names it in errors.
     pub fn parse(text: &str, origin: &str) -> Result<Self, PlanError> {
         let suite: Self = toml::from_str(text).map_err(|error| PlanError(describe(&error, text, origin)))?;
+        let combinations = combinations(text);
+        if combinations > MOST_COMBINATIONS {
+            return Err(PlanError(format!(
+                "the lists of the suite '{origin}' combine to {combinations} benchmarks; the limit is {MOST_COMBINATIONS}. \
+                 Shorten the lists, or split the suite"
+            )));
+        }
         suite.check().map_err(|problem| PlanError(format!("suite '{origin}'{problem}")))?;
         Ok(suite)
     }
@@ -146,10 +152,20 @@ impl Suite {
         Ok(())
     }
 
-    /// How an area is sampled.
     pub fn sampling(&self, area: Area) -> Sampling {
         self.sampling.get(&area).cloned().unwrap_or_default()
     }
+}
+
+/// The number of combinations of the lists of all blocks in the text of a suite.
+fn combinations(text: &str) -> usize {
+    let suite: toml::Table = toml::from_str(text).unwrap_or_default();
+    let length = |list: &toml::Value| list.as_array().map_or(1, |list| list.len().max(1));
+    let of_block = |block: &toml::Value| {
+        let lists = block.as_table().into_iter().flat_map(toml::Table::values);
+        lists.map(length).fold(1, usize::saturating_mul)
+    };
+    suite.values().filter_map(toml::Value::as_array).flatten().map(of_block).fold(0, usize::saturating_add)
 }
 
 fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
@@ -184,6 +200,16 @@ mod tests {
             let steady = suite.disk.iter().any(|stanza| stanza.steady.is_some());
             assert_eq!(steady, name == "steady", "{name}: minutes of writes only where they are asked for");
         }
+    }
+
+    #[test]
+    fn lists_that_combine_to_too_many_benchmarks_are_refused_at_once() {
+        let list = |item: &str| format!("[{}]", vec![item; 3000].join(", "));
+        let [elements, isa, threads] = ["\"fp64\"", "\"scalar\"", "\"1\""].map(list);
+        let text =
+            format!("name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = {elements}\nisa = {isa}\nthreads = {threads}\n");
+        let error = Suite::parse(&text, "x.toml").unwrap_err().0;
+        assert!(error.contains("27000000000 benchmarks; the limit is 10000. Shorten"), "{error}");
     }
 
     #[test]

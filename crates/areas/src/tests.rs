@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use kernels::features::Features;
 use model::document::{Row, Status};
 use model::experiment::{Area, CpuParams, DiskParams, Experiment, Params};
-use model::io::{DiskCache, DiskEngine, DiskLayout, DiskOp, DiskPattern, DiskSync};
+use model::io::{DiskEngine, DiskOp, DiskPattern};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{Cache, Cpu, LogicalCpu, Machine, Memory};
 use model::plan::{Planned, Sampling};
@@ -69,21 +69,8 @@ pub(crate) fn metric(name: &str, unit: Unit, values: &[f64]) -> Metric {
 
 /// Random reads of 4 KiB at this depth.
 pub(crate) fn disk_params(depth: u32) -> DiskParams {
-    DiskParams {
-        pattern: DiskPattern::Random,
-        op: DiskOp::Read,
-        block: 4096,
-        size: 1 << 20,
-        depth,
-        load_percent: None,
-        engine: DiskEngine::Sync,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: "/x".into(),
-    }
+    let reads = DiskParams::new(DiskPattern::Random, DiskOp::Read, 4096, depth);
+    DiskParams { size: 1 << 20, engine: DiskEngine::Sync, path: "/x".into(), ..reads }
 }
 
 /// A measured result of FP64 FMA on one thread.

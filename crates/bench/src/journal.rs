@@ -19,9 +19,7 @@ use crate::leftovers::Owner;
 use crate::references::ToolProgress;
 use crate::references::detect::Detected;
 
-/// File name in a run's folder.
 pub const JOURNAL: &str = "journal.jsonl";
-/// The largest journal that is read.
 const MOST_BYTES: u64 = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -93,7 +91,6 @@ impl Entry {
 
 /// What a run was asked to do. It has the plan itself, because disk space, memory and suite files may have changed since.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Asked {
     pub plan: Plan,
     pub verify_only: bool,

@@ -33,7 +33,6 @@ pub struct Gate {
 pub struct Broken;
 
 impl Gate {
-    /// A gate for this number of threads.
     pub fn new(threads: u32) -> Self {
         Self {
             threads,
@@ -93,7 +92,6 @@ impl Drop for BreakOnPanic<'_> {
     }
 }
 
-/// Spins until the timer reaches this time stamp.
 pub fn spin_until(timer: &Timer, ticks: u64) {
     while timer.now() < ticks {
         std::hint::spin_loop();

@@ -40,7 +40,6 @@ pub fn chase(working_set: u64) -> Experiment {
     of_memory(MemoryParams { pattern, pages, chains, ..memory_params(MemoryOp::Load, Isa::Scalar, working_set, 1) })
 }
 
-/// A disk benchmark.
 pub fn disk(params: DiskParams) -> Experiment {
     Experiment::new(disk_id(&params, DiskChoices::default()), params, "disk-random/1")
 }

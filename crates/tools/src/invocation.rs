@@ -19,9 +19,7 @@ pub const FILES: &str = "{files}";
 /// The benchmark that a tool is compared with, and its resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// Our benchmark.
     pub experiment: &'a Experiment,
-    /// The program.
     pub program: &'a Path,
     /// The program that starts its processes, if it needs one.
     pub launcher: Option<&'a Path>,
@@ -31,7 +29,6 @@ pub struct Target<'a> {
     pub other_cpus: &'a [u32],
     /// Seconds to measure. Some tools round to whole seconds.
     pub seconds: f64,
-    /// The file of a disk benchmark.
     pub file: Option<&'a HeldFile>,
     /// Our value in the same metric, to size the work; `None`: the tool sizes it.
     pub our_rate: Option<f64>,
@@ -52,7 +49,6 @@ pub struct Invocation {
     pub env: BTreeMap<String, String>,
     /// CPUs that it may use; empty: all.
     pub cpus: Vec<u32>,
-    /// The server that it connects to.
     pub server: Option<Server>,
     /// Contents of its working folder.
     pub folder: Option<OwnFolder>,
@@ -62,18 +58,15 @@ pub struct Invocation {
     pub files: Vec<NeededFile>,
     /// Settings that it would change if they differed, checked before the start.
     pub settings: Vec<NeededSetting>,
-    /// The command line for a retry.
     pub otherwise: Option<Otherwise>,
     /// Estimated seconds of a run, start and end included.
     pub expected_seconds: f64,
-    /// Timeout in seconds.
     pub timeout_seconds: f64,
 }
 
 /// The temporary folder in which a tool is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFolder {
-    /// File names and contents.
     pub files: BTreeMap<&'static str, String>,
     /// The file with its results, if it does not print them.
     pub results: Option<&'static str>,
@@ -84,7 +77,6 @@ pub struct OwnFolder {
 pub struct OwnFiles {
     /// A directory on their file system.
     pub directory: PathBuf,
-    /// Number of files.
     pub count: u32,
     /// Bytes that it writes to each; there must be room for them.
     pub bytes_each: u64,
@@ -95,11 +87,9 @@ pub struct OwnFiles {
 pub struct Otherwise {
     /// The message of the failed first try.
     pub when_it_says: &'static str,
-    /// Program and arguments.
     pub argv: Vec<String>,
 }
 
-/// A tool's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// Program and arguments, with [`PORT`] as a placeholder.
@@ -108,24 +98,19 @@ pub struct Server {
     pub env: BTreeMap<String, String>,
     /// CPUs that it may use; empty: all.
     pub cpus: Vec<u32>,
-    /// Its transport.
     pub listens_for: ListensFor,
 }
 
-/// A server's transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListensFor {
-    /// TCP.
     #[default]
     Tcp,
-    /// UDP.
     Udp,
 }
 
 /// A file that a tool gets only at full size, because it would create, extend or truncate it otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeededFile {
-    /// Path for the tool.
     pub path: PathBuf,
     /// Minimum size in bytes.
     pub bytes: u64,
@@ -136,7 +121,6 @@ pub struct NeededFile {
 /// A system setting that a tool would change: it runs only where there is nothing to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeededSetting {
-    /// Path of its file.
     pub path: &'static str,
     /// The file must contain one of these words.
     pub one_of: &'static [&'static str],

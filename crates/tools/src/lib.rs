@@ -5,6 +5,7 @@
 //! Order of the modules: `output`, `json`, `plausible`, `invocation`, `tool`; `version`, `rate_search` and `examples`; the adapters in `memory`,
 //! `linpack`, `disk` and `net`; the table here.
 #![forbid(unsafe_code)]
+#![expect(missing_docs, reason = "most items are named after what they are")]
 
 mod disk;
 pub mod examples;
@@ -52,12 +53,10 @@ pub static TOOLS: &[&dyn ReferenceTool] = &[
 /// Target seconds of one tool run: the shorter a pair, the less changes within it.
 pub const RUN_SECONDS: f64 = model::plan::TOOL_RUN_SECONDS;
 
-/// All ids, in the order of the table.
 pub fn ids() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.description().id)
 }
 
-/// The tool of this id.
 pub fn find(id: &str) -> Option<&'static dyn ReferenceTool> {
     TOOLS.iter().copied().find(|tool| tool.description().id == id)
 }

@@ -9,12 +9,9 @@ use serde_json::{Map, Value};
 /// Tolerated contradiction of two printed numbers, which have four digits or more.
 const CONTRADICTION: f64 = 1e-3;
 
-/// A tool's output and exit status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
     /// Exit status; `None` if a signal ended it.
     pub status: Option<i32>,
@@ -48,7 +45,6 @@ impl Output {
 /// A tool's value in our terms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The metric that it is compared with.
     pub metric: MetricName,
     /// In the metric's base unit.
     pub value: f64,

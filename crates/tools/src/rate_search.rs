@@ -26,10 +26,8 @@ pub fn sent_too_fast(experiment: &Experiment, reading: &Reading) -> Option<f64> 
 /// The state of a search, in bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum RateSearch {
-    /// Unlimited.
     #[default]
     Unlimited,
-    /// Between two rates.
     Between {
         /// The highest rate that kept the goal.
         held: Option<f64>,

@@ -9,30 +9,23 @@ use crate::plausible;
 
 const WORTH_EXPLAINING: f64 = 0.05;
 
-/// A tool that our results are compared with.
 pub trait ReferenceTool: Sync {
-    /// Static facts.
     fn description(&self) -> &'static ToolDescription;
 
     /// Whether the tool can measure this benchmark at equal settings.
     fn supports(&self, experiment: &Experiment) -> Result<(), ToolError>;
 
-    /// The command line for a benchmark.
     fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError>;
 
-    /// Parses the tool's output.
     fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, ToolError>;
 
     /// The rules that hold for a value.
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason>;
 }
 
-/// Static facts about a tool.
 #[derive(Debug)]
 pub struct ToolDescription {
-    /// Id in documents and options.
     pub id: &'static str,
-    /// File name of the program.
     pub program: &'static str,
     /// File name of the program that starts its processes, if it needs one.
     pub launcher: Option<&'static str>,
@@ -42,29 +35,23 @@ pub struct ToolDescription {
     pub compared_with: &'static str,
     /// What is equal on both sides, for a sentence.
     pub equal: &'static str,
-    /// Known reasons for a different value.
     pub rules: &'static [&'static Rule],
-    /// How to install it.
     pub how_to_get: &'static str,
     /// A small benchmark that it supports.
     pub example: fn() -> Experiment,
 }
 
-/// How a program is identified, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionSource {
     /// `argument` makes it print its version after `prefix`.
     Asked {
-        /// The argument.
         argument: &'static str,
-        /// The text before the version.
         prefix: &'static str,
         /// Oldest version with known options and output: major and minor.
         oldest: (u32, u32),
     },
     /// Its file has the version after `prefix`; running it would measure.
     Written {
-        /// The text before the version.
         prefix: &'static str,
         /// Oldest version with known output: major and minor.
         oldest: (u32, u32),
@@ -73,7 +60,6 @@ pub enum VersionSource {
     Marked(&'static str),
     /// No version; `argument` makes it print its help.
     Unsaid {
-        /// The argument.
         argument: &'static str,
         /// Words on one line of its help that no other tool prints.
         help: &'static str,
@@ -104,18 +90,14 @@ pub struct Rule {
 /// The effect of a rule on the tool's rate; a longer latency is a lower rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Lowers it.
     Slower,
-    /// Raises it.
     Faster,
-    /// Depends on the machine.
     Either,
 }
 
 /// A rule that holds for a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The rule.
     pub rule: &'static Rule,
     /// A clause whose subject is the tool.
     pub says: String,

@@ -76,7 +76,7 @@ impl Over {
     pub(crate) fn medians(&self, mut curves: Vec<Curve<'_>>) -> Option<Chart> {
         curves.truncate(MOST_LINES);
         let unit = curves.first()?.points.first()?.1.metric.unit;
-        let names = curve_names(&curves, self.places);
+        let names = names(&curves.iter().map(Curve::first).collect::<Vec<_>>(), self.places);
         let observation = self.growth(&curves, &names, unit);
         let chart = if curves.iter().all(|curve| curve.points.len() == 2) {
             self.chart(value_columns("Median", Some(unit)), self.slopes(&curves, names))
@@ -186,10 +186,6 @@ fn crowded(curves: &[Curve<'_>]) -> Option<Zone> {
     };
     let from = (of(false).reduce(f64::max)? * of(true).reduce(f64::min)?).sqrt();
     Some(Zone { from, to: f64::INFINITY, name: "more threads than CPUs".to_owned() })
-}
-
-fn curve_names(curves: &[Curve<'_>], places: Axis) -> Vec<String> {
-    names(&curves.iter().map(Curve::first).collect::<Vec<_>>(), places)
 }
 
 pub(crate) fn bytes_words(bytes: f64) -> String {

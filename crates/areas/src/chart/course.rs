@@ -8,7 +8,6 @@ use model::warning::WarningCode;
 use super::data::{Body, Chart, ChartAxis, Hue, Look, Mark, Plot, Point, Reading, Series};
 use super::grid::{Cell, Column};
 
-/// Stretches that the run's time is divided into.
 const STRETCHES: usize = 40;
 /// Shorter runs have their time in seconds.
 const SHORT: f64 = 300.0;
@@ -16,18 +15,13 @@ const SHORT: f64 = 300.0;
 const ABOUT: &str = "The share of the CPU time that other processes or VMs took, and how far the clock was below its highest, \
                      over the time of the run: means over the samples of each stretch of time.";
 
-/// What the samples of a stretch of time saw.
 struct Stretch {
     middle: f64,
     interference: Option<f64>,
     clock: Option<f64>,
 }
 
-pub(super) fn charts(document: &Document) -> Vec<Chart> {
-    chart(document).into_iter().collect()
-}
-
-fn chart(document: &Document) -> Option<Chart> {
+pub(super) fn chart(document: &Document) -> Option<Chart> {
     let is_crowded = |row: &Row| row.warnings.iter().any(|warning| warning.code == WarningCode::Oversubscribed);
     // Threads that share a CPU take time from each other.
     let rows = document.experiments.iter().filter(|row| row.status == Status::Ok && !is_crowded(row));

@@ -7,14 +7,12 @@ use model::warning::Confidence;
 
 use super::grid::{Cell, Column};
 
-/// A chart of a document.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// Unique in a document and the same in every run: lower-case letters, digits and hyphens.
     pub name: &'static str,
     /// The area; `None` for a chart of the whole run.
     pub area: Option<Area>,
-    /// The question that it answers.
     pub title: String,
     /// The answer in a sentence; empty where the results support none.
     pub observation: String,
@@ -91,7 +89,6 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// How values are written, where they have a unit.
     pub const fn notation(self) -> Option<Notation> {
         match self {
             Self::Auto(notation) | Self::Linear(notation) | Self::Log(notation) => Some(notation),
@@ -110,7 +107,6 @@ pub struct Panel {
     pub zones: Vec<Zone>,
 }
 
-/// A named stretch of the horizontal axis.
 #[derive(Clone, Debug)]
 pub struct Zone {
     pub from: f64,
@@ -130,7 +126,6 @@ pub struct Series {
     /// Its name in the key or next to its last point.
     pub name: String,
     pub look: Look,
-    /// Whether a line joins the points.
     pub joined: bool,
     /// Ascending by `x`.
     pub points: Vec<Point>,
@@ -198,7 +193,6 @@ pub struct DotKind {
     pub hue: Option<Hue>,
 }
 
-/// The colour, dashes and shape of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     pub hue: Hue,
@@ -253,7 +247,6 @@ impl Hue {
 
 /// The shape of a mark; shapes differ without colour too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names of shapes")]
 pub enum Shape {
     #[default]
     Circle,
@@ -267,7 +260,6 @@ pub enum Shape {
     Bar,
 }
 
-/// The marks of one result.
 #[derive(Clone, Debug, Default)]
 pub struct DotLine {
     pub label: String,
@@ -291,7 +283,6 @@ pub struct DotMark {
 pub struct Matrix {
     /// The names of both sides: `from CPU`, `to CPU`.
     pub sides: [&'static str; 2],
-    /// How the values are written.
     pub notation: Notation,
     /// Ascending by place, each place once.
     pub cells: Vec<MatrixCell>,

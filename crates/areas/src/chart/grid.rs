@@ -57,13 +57,11 @@ impl Column {
         Self { numeric: true, ..Self::text(heading) }
     }
 
-    /// The same with the unit of its texts in the heading.
     #[must_use]
     pub fn shown(self, unit: impl Into<String>) -> Self {
         Self { shown: unit.into(), ..self }
     }
 
-    /// The same with values of this unit.
     #[must_use]
     pub fn base(self, unit: Unit) -> Self {
         Self { base: unit.to_string(), ..self }

@@ -20,18 +20,13 @@ use model::document::Document;
 
 use crate::{cpu, disk, linpack, memory, net};
 
-const CHARTS: &[fn(&Document) -> Vec<Chart>] = &[
-    cpu::charts::charts,
-    linpack::charts::charts,
-    memory::charts::charts,
-    disk::charts::charts,
-    net::charts::charts,
-    roofline::charts,
-    steadiness::charts,
-    course::charts,
-];
-
 /// The charts that a document has results for; some of them may have nothing to draw.
 pub fn charts(document: &Document) -> Vec<Chart> {
-    CHARTS.iter().flat_map(|charts| charts(document)).collect()
+    let mut all = cpu::charts::charts(document);
+    all.extend(linpack::charts::charts(document));
+    all.extend(memory::charts::charts(document));
+    all.extend(disk::charts::charts(document));
+    all.extend(net::charts::charts(document));
+    all.extend([roofline::chart(document), steadiness::chart(document), course::chart(document)].into_iter().flatten());
+    all
 }

@@ -25,7 +25,7 @@ const ABOUT: &str = "The highest rate of floating-point operations over the oper
 
 type Roof<'a> = (String, Measured<'a>);
 
-pub(super) fn charts(document: &Document) -> Vec<Chart> {
+pub(super) fn chart(document: &Document) -> Option<Chart> {
     let all = |area, unit, holds: fn(&Row) -> bool| {
         let mut all = Measured::all(document, area, MetricName::Throughput);
         all.retain(|own| own.metric.unit == unit && own.value() > 0.0 && !own.is_crowded() && holds(own.row));
@@ -35,11 +35,11 @@ pub(super) fn charts(document: &Document) -> Vec<Chart> {
     let mut reads = all(Area::Memory, Unit::BytePerSecond, is_read);
     // One number of threads for all roofs: the most that arithmetic and memory both have.
     let both = flops.iter().map(Measured::threads).filter(|count| reads.iter().any(|read| read.threads() == *count));
-    let Some(count) = both.max() else { return Vec::new() };
+    let count = both.max()?;
     for all in [&mut flops, &mut reads] {
         all.retain(|own| own.threads() == count);
     }
-    chart(&flat(&flops), &sloped(&reads), count).into_iter().collect()
+    drawn(&flat(&flops), &sloped(&reads), count)
 }
 
 fn is_fma(row: &Row) -> bool {
@@ -81,7 +81,7 @@ fn sloped<'a>(reads: &[Measured<'a>]) -> Vec<Roof<'a>> {
     ["l1", "l2", "l3", "dram"].into_iter().filter_map(roof).collect()
 }
 
-fn chart(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
+fn drawn(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
     let top = flat.first()?.1.value();
     let bandwidths = || sloped.iter().map(|(_, own)| own.value());
     let (slowest, fastest) = (bandwidths().reduce(f64::min)?, bandwidths().reduce(f64::max)?);

@@ -19,11 +19,7 @@ const FEWEST: usize = 6;
 const ABOUT: &str = "Every sample of the headline benchmarks as a dot, relative to the result's median, with the median's 95 % \
                      interval; the end of each line has the median.";
 
-pub(super) fn charts(document: &Document) -> Vec<Chart> {
-    chart(document).into_iter().collect()
-}
-
-fn chart(document: &Document) -> Option<Chart> {
+pub(super) fn chart(document: &Document) -> Option<Chart> {
     let all = headlines(document).into_iter().filter_map(|line| {
         let own = Measured::find(line.row, line.metric?.name.as_str().parse().ok()?)?;
         let has_samples = own.value() > 0.0 && own.metric.samples.len() >= FEWEST && own.interval().is_some();

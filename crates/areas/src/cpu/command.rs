@@ -40,22 +40,6 @@ fn rungs(op: CpuOp, element: Element, choice: &CpuChoice) -> Vec<CpuChoice> {
     if in_passing { vec![widest] } else { vec![widest, stanza(vec![IsaChoice::All], &FEW_RUNGS)] }
 }
 
-/// The choice in a sentence: `plain with sse2`.
-fn chosen_words(choice: &CpuChoice) -> String {
-    fn joined<T>(items: &[T], word: impl Fn(&T) -> &'static str) -> Option<String> {
-        (!items.is_empty()).then(|| items.iter().map(word).collect::<Vec<_>>().join(" or "))
-    }
-    let isa = |choice: &IsaChoice| match choice {
-        IsaChoice::Vector => "vectors",
-        IsaChoice::All => "any instruction set",
-        IsaChoice::Named(isa) => isa.name(),
-    };
-    let ops = joined(&choice.op, |op| op.name()).unwrap_or_else(|| "any operation".to_owned());
-    let elements = joined(&choice.elements, |element| element.name()).map(|words| format!(" of {words}"));
-    let sets = joined(&choice.isa, isa).map(|words| format!(" with {words}"));
-    format!("{ops}{}{}", elements.unwrap_or_default(), sets.unwrap_or_default())
-}
-
 /// By element type, the widest kernel of each operation at all thread counts, its other instruction sets on one thread and
 /// on all cores.
 pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
@@ -69,7 +53,7 @@ pub fn suite(choice: &CpuChoice) -> Result<Suite, PlanError> {
     }
     if cpu.is_empty() {
         let known = known_kernels();
-        return Err(PlanError(format!("there is no kernel for {}; known: {known}", chosen_words(choice))));
+        return Err(PlanError(format!("there is no kernel of that combination; known: {known}")));
     }
     let (linpack, memory, disk, net) = Default::default();
     let quick = Suite::embedded("quick")?;

@@ -14,31 +14,20 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "CPU",
     headlines: &[
-        &[Headline {
-            title: "clock, all cores busy",
-            metric: MetricName::Clock,
-            rank: clock,
-            detail: |_| String::new(),
-        }],
-        &[Headline { title: "FP64 FMA", metric: MetricName::Throughput, rank: fp64, detail }],
+        &[Headline { metric: MetricName::Clock, detail: |_| String::new(), ..rate("clock, all cores busy", clock) }],
+        &[rate("FP64 FMA", fp64)],
         &[
-            Headline {
-                title: "INT8 dot",
-                metric: MetricName::Throughput,
-                rank: |row| widest(row, CpuOp::Dot, Element::Int8),
-                detail,
-            },
-            Headline {
-                title: "INT8 matrix",
-                metric: MetricName::Throughput,
-                rank: |row| widest(row, CpuOp::Matrix, Element::Int8),
-                detail,
-            },
+            rate("INT8 dot", |row| widest(row, CpuOp::Dot, Element::Int8)),
+            rate("INT8 matrix", |row| widest(row, CpuOp::Matrix, Element::Int8)),
         ],
     ],
     unknown: "assay info lists the limits of this processor and their sources",
     ..AnswerRules::DEFAULT
 };
+
+const fn rate(title: &'static str, rank: fn(&Row) -> Option<i64>) -> Headline {
+    Headline { title, metric: MetricName::Throughput, rank, detail: |row| threads(row.params.threads()) }
+}
 
 /// On a quiet core these loops reach 97 to 100 % [docs/evidence/performance.md]; loops that a compiler makes are no such.
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
@@ -75,8 +64,4 @@ fn fp64(row: &Row) -> Option<i64> {
 fn widest(row: &Row, op: CpuOp, element: Element) -> Option<i64> {
     let own = params(row).filter(|own| (own.op, own.element) == (op, element) && own.isa != Isa::Scalar)?;
     Some(1000 * i64::from(own.threads) - i64::try_from(width_order(own.isa)).unwrap_or(999))
-}
-
-fn detail(row: &Row) -> String {
-    threads(row.params.threads())
 }

@@ -29,7 +29,6 @@ const OPS: [CpuOp; 7] =
 const ISAS: &str = "amx avx512_vnni avx512_bf16 avx512_fp16 avx512 avx512vl avx_vnni_int8 avx_vnni avx2 sve neon sse4_1 \
                     ssse3 sse2 scalar";
 
-/// The parameters of a CPU result of this version.
 pub fn params(row: &Row) -> Option<&CpuParams> {
     if let Params::Cpu(params) = &row.params { Some(params) } else { None }
 }
@@ -39,7 +38,6 @@ pub fn order(row: &Row) -> Order {
     order_of(params(row))
 }
 
-/// A position in the list.
 pub type Order = (usize, usize, usize);
 
 /// The position of a benchmark; the last for one of a later version.

@@ -59,7 +59,9 @@ const CACHES: [&str; 3] = [
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let of_device = |metric| {
         let mut all = Measured::all(document, Area::Disk, metric);
-        all.retain(|measured| is_of_device(measured.row));
+        all.retain(|measured| {
+            params(measured.row).is_some_and(|own| own.bypasses_cache() && own.load_percent.is_none())
+        });
         all
     };
     let rates = of_device(MetricName::Throughput);
@@ -78,12 +80,6 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     ];
     let tools = tools(document, Area::Disk, ["disk-tools", "disk-tools-latency"]);
     charts.into_iter().flatten().chain(tools).collect()
-}
-
-fn is_of_device(row: &Row) -> bool {
-    params(row).is_some_and(|params| {
-        params.engine != DiskEngine::Null && params.load_percent.is_none() && params.cache == DiskCache::Bypassed
-    })
 }
 
 fn only<'a>(all: &[Measured<'a>], random: bool) -> Vec<Measured<'a>> {

@@ -34,14 +34,10 @@ const MEMORY_SHARE: u64 = 2;
 /// The most threads for blocking calls, well below the system's limit (`kernel.threads-max`).
 const MOST_BLOCKING_THREADS: u64 = 4096;
 
-/// The lanes of a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
-    /// Threads.
     pub threads: u32,
-    /// Lanes of each thread.
     pub of_thread: u32,
-    /// Queue depth of each lane.
     pub depth: u32,
 }
 

@@ -14,47 +14,26 @@ pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Disk",
     headlines: &[
         &[
-            Headline {
-                title: "4K random read",
-                metric: MetricName::Iops,
-                rank: |row| one(row, DiskOp::Read, 4096),
-                detail,
-            },
-            Headline {
-                title: "1K random read",
-                metric: MetricName::Iops,
-                rank: |row| one(row, DiskOp::Read, 1024),
-                detail,
-            },
+            requests("4K random read", |row| one(row, DiskOp::Read, 4096)),
+            requests("1K random read", |row| one(row, DiskOp::Read, 1024)),
         ],
         &[
-            Headline { title: "4K random read", metric: MetricName::Iops, rank: random_read_many, detail },
-            Headline {
-                title: "1K random read",
-                metric: MetricName::Iops,
-                rank: random_read_threads,
-                detail: |row| threads(row.params.threads()),
-            },
+            requests("4K random read", |row| rank(row, DiskOp::Read, |own| is_random(own, 4096) && own.depth > 1)),
+            Headline { detail: |row| threads(row.params.threads()), ..requests("1K random read", random_read_threads) },
         ],
         &[
-            Headline {
-                title: "4K random write",
-                metric: MetricName::Iops,
-                rank: |row| one(row, DiskOp::Write, 4096),
-                detail,
-            },
-            Headline {
-                title: "1K random write",
-                metric: MetricName::Iops,
-                rank: |row| one(row, DiskOp::Write, 1024),
-                detail,
-            },
+            requests("4K random write", |row| one(row, DiskOp::Write, 4096)),
+            requests("1K random write", |row| one(row, DiskOp::Write, 1024)),
         ],
-        &[Headline { title: "sequential read", metric: MetricName::Throughput, rank: sequential_read, detail }],
+        &[Headline { metric: MetricName::Throughput, ..requests("sequential read", sequential_read) }],
     ],
     unknown: "--declare disk.read_bps=… disk.read_iops=… gives one",
     ..AnswerRules::DEFAULT
 };
+
+const fn requests(title: &'static str, rank: fn(&Row) -> Option<i64>) -> Headline {
+    Headline { title, metric: MetricName::Iops, rank, detail }
+}
 
 /// The model that volumes of EC2 state.
 const EBS: &str = "Amazon Elastic Block Store";
@@ -81,10 +60,6 @@ pub(super) fn published(row: &Row, name: MetricName, machine: &Machine) -> Optio
 
 fn one(row: &Row, op: DiskOp, block: u64) -> Option<i64> {
     rank(row, op, |own| is_random(own, block) && own.depth == 1)
-}
-
-fn random_read_many(row: &Row) -> Option<i64> {
-    rank(row, DiskOp::Read, |own| is_random(own, 4096) && own.depth > 1)
 }
 
 /// The most threads, at least two: as many requests in flight.

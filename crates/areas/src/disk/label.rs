@@ -60,12 +60,10 @@ fn say(_: &Row, common: &mut Common) {
 
 const FEW: usize = 2;
 
-/// The parameters of a disk result of this version.
 pub fn params(row: &Row) -> Option<&DiskParams> {
     if let Params::Disk(params) = &row.params { Some(params) } else { None }
 }
 
-/// The queue depth per thread of a disk result of this version.
 pub fn depth(row: &Row) -> Option<u32> {
     params(row).map(|params| params.depth)
 }

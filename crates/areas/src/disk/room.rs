@@ -20,18 +20,15 @@ const RESERVE_PART: u64 = 20;
 /// A file of our own choice is at least this large, in bytes: below, a drive's own cache may hold it.
 const LEAST_FILE_BYTES: u64 = 64 << 20;
 
+/// Where files are; by default as if there were room for everything.
+#[derive(Default)]
 pub(super) struct Ground<'a> {
     pub(super) target: Option<&'a DiskTarget>,
-    halvings: u32,
+    pub(super) halvings: u32,
     pub(super) obstacle: Option<String>,
 }
 
 impl<'a> Ground<'a> {
-    /// The ground as if there were room for everything.
-    pub(super) fn without_bounds(request: &'a Request) -> Self {
-        Self { target: request.disk.as_ref(), halvings: 0, obstacle: None }
-    }
-
     /// The ground of the benchmarks that are asked for; an error for a named directory that they cannot use.
     pub(super) fn find(request: &'a Request, asked: &[&DiskParams]) -> Result<Self, PlanError> {
         let Some(target) = &request.disk else {

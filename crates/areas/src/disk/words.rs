@@ -8,7 +8,6 @@ use model::sample::MetricName;
 use super::label::cut_file;
 use crate::label::Label;
 
-/// CPU seconds per request of a measured result.
 pub fn cpu_seconds_per_request(row: &Row) -> Option<f64> {
     row.conditions.disk.as_ref()?.cpu_seconds_per_request
 }

@@ -64,12 +64,10 @@ impl Common {
 }
 
 impl Axis {
-    /// The axis of an area's results.
     pub fn of(area: Area, rows: &[&Row]) -> Self {
         (labels(area).axis)(rows)
     }
 
-    /// The position of a result.
     pub fn position(self, row: &Row) -> u32 {
         match self {
             Self::Depth => depth(row).unwrap_or(1),
@@ -85,7 +83,6 @@ impl Axis {
         }
     }
 
-    /// The title of a column.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -120,7 +117,6 @@ impl Label {
         label
     }
 
-    /// The label of a single result.
     pub fn alone(row: &Row) -> Self {
         let axis = Axis::of(row.area, &[row]);
         Self::of(row, &Common::of(&[row], axis), axis)
@@ -140,7 +136,6 @@ impl Label {
     }
 }
 
-/// The title of an area.
 pub fn area_title(area: Area) -> &'static str {
     labels(area).title
 }
@@ -150,7 +145,6 @@ pub fn workload(row: &Row) -> Option<Workload> {
     (labels(row.area).workload)(row)
 }
 
-/// Contents of an area's tables.
 pub fn table_rules(area: Area) -> TableRules {
     labels(area).table
 }

@@ -7,7 +7,6 @@ use model::unit::format_size;
 
 /// The names of an area and its results, and what is shown of them.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Labels {
     pub title: &'static str,
     /// The area inside a sentence.
@@ -32,11 +31,9 @@ pub struct Labels {
 pub struct Workload {
     /// Equal for results that differ only in block and threads.
     pub key: String,
-    /// The block, if any.
     pub block: Option<u64>,
 }
 
-/// Contents of an area's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableRules {
     /// Operations of a core by precision, with clock, operations per cycle and interference.

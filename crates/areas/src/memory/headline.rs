@@ -13,34 +13,27 @@ use crate::label::parts::threads;
 pub(super) const ANSWER: AnswerRules = AnswerRules {
     title: "Memory",
     headlines: &[
-        &[Headline { title: "read", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Read), detail }],
+        &[stream("read", |row| most(row, MemoryOp::Read))],
         &[
-            Headline {
-                title: "non-temporal write",
-                metric: MetricName::Throughput,
-                rank: |row| most(row, MemoryOp::WriteNt),
-                detail: |_| String::new(),
-            },
-            Headline { title: "write", metric: MetricName::Throughput, rank: |row| most(row, MemoryOp::Write), detail },
+            Headline { detail: |_| String::new(), ..stream("non-temporal write", |row| most(row, MemoryOp::WriteNt)) },
+            stream("write", |row| most(row, MemoryOp::Write)),
         ],
         &[
-            Headline {
-                title: "latency, 4K pages",
-                metric: MetricName::Latency,
-                rank: |row| latency(row, Pages::Base4K),
-                detail: |_| String::new(),
-            },
-            Headline {
-                title: "latency, 2M pages",
-                metric: MetricName::Latency,
-                rank: |row| latency(row, Pages::Huge2M),
-                detail: |_| String::new(),
-            },
+            chase("latency, 4K pages", |row| latency(row, Pages::Base4K)),
+            chase("latency, 2M pages", |row| latency(row, Pages::Huge2M)),
         ],
     ],
     unknown: "--declare memory.channels=… memory.mts=… gives one",
     ..AnswerRules::DEFAULT
 };
+
+const fn stream(title: &'static str, rank: fn(&Row) -> Option<i64>) -> Headline {
+    Headline { title, metric: MetricName::Throughput, rank, detail: |row| threads(row.params.threads()) }
+}
+
+const fn chase(title: &'static str, rank: fn(&Row) -> Option<i64>) -> Headline {
+    Headline { title, metric: MetricName::Latency, rank, detail: |_| String::new() }
+}
 
 /// STREAM's published results for servers are 80 to 95 % of channels times transfer rate; fewer cores reach less.
 pub(super) fn reach(row: &Row) -> Option<[f64; 2]> {
@@ -66,8 +59,4 @@ fn latency(row: &Row, pages: Pages) -> Option<i64> {
     let is_single = own.threads == 1 && own.chains.is_none_or(|chains| chains == 1) && own.group.is_none();
     let is_latency = is_single && own.pages == pages && own.op == MemoryOp::Load;
     is_latency.then(|| i64::try_from(own.working_set).unwrap_or(i64::MAX))
-}
-
-fn detail(row: &Row) -> String {
-    threads(row.params.threads())
 }

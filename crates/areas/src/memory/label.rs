@@ -42,7 +42,6 @@ pub(super) fn streams(row: &Row, op: MemoryOp) -> bool {
     params(row).is_some_and(|own| own.pattern == MemoryPattern::Sequential && own.op == op && beyond_caches(own))
 }
 
-/// The parameters of a memory result of this version.
 pub fn params(row: &Row) -> Option<&MemoryParams> {
     if let Params::Memory(params) = &row.params { Some(params) } else { None }
 }

@@ -6,7 +6,7 @@ use model::plan::Sampling;
 use model::unit::parse_size;
 use serde::Deserialize;
 
-use super::modes::{LOSS_GOAL_PER_MILLION, Traits, block_range, known_modes, traits};
+use super::modes::{LOSS_GOAL_PER_MILLION, block_range, traits};
 use crate::fields::{Threads, kept, one_or_more, or, sizes, some_sampling, usual};
 
 /// Network benchmarks, as options of `assay net` or a `[[net]]` block of a suite: every combination of the lists.
@@ -80,23 +80,19 @@ fn loss_goal() -> Vec<u32> {
 
 impl NetChoice {
     pub(super) fn is_open(&self) -> bool {
-        self.protocol.is_empty() && self.mode.is_empty() && self.block.is_empty() && self.options().next().is_none()
-    }
-
-    /// The chosen options that only some modes have, each with what has it.
-    fn options(&self) -> impl Iterator<Item = (&'static str, fn(Traits) -> bool)> {
-        let all: [(_, _, fn(Traits) -> bool); 5] = [
-            ("--direction", self.direction.is_empty(), |traits| traits.direction),
-            ("--zero-copy", self.zero_copy.is_empty(), |traits| traits.zero_copy),
-            ("--segmentation", self.segmentation.is_empty(), |traits| traits.segmentation),
-            ("--wait", self.wait.is_empty(), |traits| traits.wait),
-            ("--loss-goal", self.loss_goal.is_empty(), |traits| traits.loss_goal),
-        ];
-        all.into_iter().filter(|(_, open, _)| !open).map(|(option, _, has)| (option, has))
+        let Self { protocol, mode, block, direction, zero_copy, segmentation, wait, loss_goal, .. } = self;
+        let of_kind = protocol.is_empty() && mode.is_empty() && block.is_empty() && direction.is_empty();
+        of_kind && zero_copy.is_empty() && segmentation.is_empty() && wait.is_empty() && loss_goal.is_empty()
     }
 
     fn fits(&self, protocol: Protocol, mode: NetMode) -> bool {
-        traits(protocol, mode).is_some_and(|traits| self.options().all(|(_, has)| has(traits)))
+        traits(protocol, mode).is_some_and(|traits| {
+            (self.direction.is_empty() || traits.direction)
+                && (self.zero_copy.is_empty() || traits.zero_copy)
+                && (self.segmentation.is_empty() || traits.segmentation)
+                && (self.wait.is_empty() || traits.wait)
+                && (self.loss_goal.is_empty() || traits.loss_goal)
+        })
     }
 
     fn of_each_mode(&self) -> Vec<Self> {
@@ -151,17 +147,5 @@ impl NetChoice {
         };
         let filled = apart.iter().map(|stanza| Self { block: blocks(stanza), ..stanza.clone() });
         filled.filter(|stanza| !stanza.block.is_empty()).collect()
-    }
-
-    pub(super) fn refusal(&self) -> String {
-        let chosen = self.options().map(|(option, has)| {
-            let kinds =
-                NetMode::ALL.iter().flat_map(|mode| Protocol::ALL.iter().map(move |protocol| (*protocol, *mode)));
-            let having = kinds.filter(|(protocol, mode)| traits(*protocol, *mode).is_some_and(has));
-            let words: Vec<String> = having.map(|(protocol, mode)| format!("{mode} over {protocol}")).collect();
-            format!("; {option} applies to {}", words.join(", "))
-        });
-        let chosen: String = chosen.collect();
-        format!("there is no network benchmark of that combination; there are {}{chosen}", known_modes())
     }
 }

@@ -48,7 +48,7 @@ fn of_net(runs: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<NetConditions> 
         two_copy_bytes_per_second: middle(|one| one.two_copy_bytes_per_second),
         lost: all.iter().map(|one| one.lost).sum(),
         cpu_busy,
-        tcp: tcp(&all),
+        tcp: tcp_together(all.iter().filter_map(|one| one.tcp.as_ref())),
         sending_cpu_seconds: sum(|one| one.sending_cpu_seconds),
         receiving_cpu_seconds: sum(|one| one.receiving_cpu_seconds),
         zero_copied_share: middle(|one| one.zero_copied_share),
@@ -61,8 +61,8 @@ fn of_net(runs: &[&ProcessRun], cpu_busy: Option<f64>) -> Option<NetConditions> 
 }
 
 /// The counters of TCP: counts and times added up, the longest or the shortest of the rest.
-fn tcp(all: &[&NetConditions]) -> Option<TcpConditions> {
-    let all: Vec<&TcpConditions> = all.iter().filter_map(|one| one.tcp.as_ref()).collect();
+pub fn tcp_together<'a>(all: impl Iterator<Item = &'a TcpConditions>) -> Option<TcpConditions> {
+    let all: Vec<&TcpConditions> = all.collect();
     let seconds = |of: fn(&TcpConditions) -> Option<f64>| all.iter().map(|one| of(one)).sum::<Option<f64>>();
     (!all.is_empty()).then(|| TcpConditions {
         retransmits: all.iter().map(|one| one.retransmits).sum(),

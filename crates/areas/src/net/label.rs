@@ -28,7 +28,6 @@ fn workload(row: &Row) -> Option<Workload> {
     Some(Workload { key: format!("{same:?}"), block: Some(own.block) })
 }
 
-/// Whether a result uses loopback.
 pub fn is_loopback(row: &Row) -> bool {
     params(row).is_some_and(|own| own.path == LOOPBACK)
 }
@@ -44,7 +43,6 @@ fn axis(rows: &[&Row]) -> Axis {
     if rows.iter().all(|row| is_stream(row)) { Axis::Streams } else { Axis::Connections }
 }
 
-/// The parameters of a network result of this version.
 pub fn params(row: &Row) -> Option<&NetParams> {
     if let Params::Net(params) = &row.params { Some(params) } else { None }
 }

@@ -17,6 +17,7 @@ use verdict::rules::{AreaRules, JudgeRules, LimitRules, Noise, Resource};
 
 pub use choice::NetChoice;
 pub use command::suite;
+pub use judge::tcp_together;
 
 use crate::request::AreaEntry;
 

@@ -14,17 +14,13 @@ const LEAST_STREAM_DATAGRAM_BYTES: u64 = 64;
 const LEAST_PROBE_BYTES: u64 = 8;
 pub(super) const LOSS_GOAL_PER_MILLION: u32 = 1000;
 
-/// The parameters of a mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says of one parameter whether the mode has it")]
 pub struct Traits {
     /// Up, down, or both ways.
     pub direction: bool,
-    /// `MSG_ZEROCOPY`.
     pub zero_copy: bool,
-    /// Segmentation offload.
     pub segmentation: bool,
-    /// The loss goal of a no-drop rate.
     pub loss_goal: bool,
     /// Blocking or spinning.
     pub wait: bool,

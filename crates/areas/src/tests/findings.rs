@@ -1,8 +1,8 @@
 //! The rules of every area on rows made up by hand, the cut, and that the documented table is this one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use model::document::{Finding, Row, Status};
+use model::document::{Finding, Row};
 use model::experiment::{Area, Params, cpu_id};
 use model::isa::Isa;
 use model::machine::Machine;
@@ -91,30 +91,18 @@ fn a_limit_binds_from_nine_tenths_of_it_on() {
     assert!(texts(&[with_efficiency(row(1, 1e9), PeakKind::Inferred, 1.0)], "limit_binds").is_empty());
 }
 
-#[expect(clippy::default_trait_access, reason = "the map is of a crate that this one does not use")]
 fn compared(threads: u32, ratio: f64, explanation: &str) -> Row {
     let mut row = row(threads, 100e9);
     row.metrics[0].references = vec![Reference {
         tool: "likwid-bench".into(),
-        version: None,
-        argv: Vec::new(),
-        server_argv: Vec::new(),
-        env: BTreeMap::new(),
-        status: Status::Ok,
-        reason: None,
         samples: vec![ReferenceSample { value: 100e9, ours: 100e9 * ratio, pair: 1, start: 0.0 }],
         median: Some(100e9),
         ratio: Some(ratio),
         ratio_ci95: Some([0.99 * ratio, 1.01 * ratio]),
-        half_width: None,
-        spread: None,
-        verdict: None,
         pairs: 9,
         bytes_factor: 1.0,
         explanation: Some(explanation.to_owned()).filter(|text| !text.is_empty()),
-        also: Vec::new(),
-        details: Default::default(),
-        raw: None,
+        ..Reference::default()
     }];
     row
 }

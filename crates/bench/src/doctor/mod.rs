@@ -37,13 +37,10 @@ const VERSION_SECONDS: f64 = 0.5;
 const CALIBRATION: Duration = Duration::from_millis(1);
 const LOOPBACK: &str = "lo";
 
-/// Input of a diagnosis.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Patient {
     pub worker: WorkerCommand,
     pub program: Program,
-    /// Where reference tools are searched.
     pub places: Places,
     /// The store, where disks are measured by default.
     pub store: Option<PathBuf>,

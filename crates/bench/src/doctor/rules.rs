@@ -6,7 +6,6 @@ use model::warning::{Confidence, Warning, WarningCode};
 /// Values from which a check is a warning, and from which it is bad: shares, bytes per second, or 1 for a fact.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Thresholds {
-    /// Those of a benchmark's warning.
     Of(WarningCode),
     /// Its own; `None`: never.
     Own(Option<f64>, Option<f64>),

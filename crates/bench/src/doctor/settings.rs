@@ -27,7 +27,6 @@ pub(super) struct Facts<'a> {
     pub(super) no_loopback: Option<&'a str>,
 }
 
-/// The swap space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Swap {
     Unknown,

@@ -14,7 +14,6 @@ use crate::target::only_look;
 /// Minimum seconds of watching: some write-backs happen once a second.
 const LEAST_WATCH_SECONDS: f64 = 1.0;
 
-/// A probe in progress, which watches other processes.
 #[derive(Debug)]
 pub struct Probing {
     target: DiskTarget,

@@ -8,7 +8,6 @@ use sys::file::is_own;
 
 /// A process, distinct from later ones with its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Owner {
     pub process: u32,
     /// Start in ticks since boot, from /proc; `None` for an ended process.
@@ -21,7 +20,6 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// A process as it is now.
     pub fn of(process: u32) -> Self {
         let host = Sysroot::host();
         // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.

@@ -17,9 +17,7 @@ const FIRST_SECONDS: f64 = 3600.0;
 const PATIENCE: (f64, f64) = (10.0, 60.0);
 const PREFIX: &str = "live-";
 
-/// One side of a live comparison.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct LiveSide {
     pub name: String,
     pub program: PathBuf,

@@ -21,9 +21,7 @@ use half::{Half, Workplace};
 pub use switch::SWITCH_SECONDS;
 use switch::Switches;
 
-/// A live comparison to be made.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Live {
     pub sides: [LiveSide; 2],
     /// Exact number of pairs; `None`: until every verdict is reached, at one of [`verdict::live::LOOKS`].
@@ -39,9 +37,7 @@ pub struct Live {
     pub began: f64,
 }
 
-/// Progress of a live comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct LiveProgress {
     pub pairs: u32,
     /// Maximum pairs.
@@ -52,14 +48,12 @@ pub struct LiveProgress {
     pub seconds_left: f64,
 }
 
-/// Result of a live comparison.
 #[derive(Debug)]
 pub struct LiveEnd {
     /// The comparison over all complete pairs.
     pub comparison: Comparison,
     /// What ended it early, or could not be switched back.
     pub trouble: Option<String>,
-    /// The signal that stopped it.
     pub signal: Option<i32>,
 }
 

@@ -27,9 +27,7 @@ const LOOK_AROUND: Duration = Duration::from_millis(100);
 /// Pauses before further attempts, where a busy server closed the connection before authentication or its queue was full.
 const PAUSES_MS: [u64; 4] = [50, 150, 400, 1000];
 
-/// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum NoSession {
     /// The target is no server, or rejects this client.
     Named(String),
@@ -169,7 +167,6 @@ struct Begun {
     admitted: Admitted,
 }
 
-/// Why an attempt failed.
 enum Failure {
     /// The server may answer the next attempt.
     Passing(NoSession),

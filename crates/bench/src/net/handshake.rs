@@ -18,10 +18,7 @@ pub(crate) const MOST_BYTES_BEFORE: usize = 4096;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum ClientMessage {
     Hello(Hello),
-    /// Second message; `null` where no key is needed.
-    Proof {
-        proof: Option<String>,
-    },
+    Proof { proof: Option<String> },
     Alive,
 }
 

@@ -13,11 +13,9 @@ pub(crate) const PREFACE_BYTES: usize = MAGIC.len() + 1 + 1 + 2 + 4 + TOKEN_BYTE
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A client's session.
     Session,
     /// Control connection of a process run, with the session's token.
     ProcessRun,
-    /// Data of one thread of a process run.
     Data,
     /// The connection is the operation: set up, one round trip, closed.
     Operation,

@@ -5,14 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 
 use model::experiment::LOOPBACK;
 
-/// Default port.
 pub const PORT: u16 = 5211;
 const LOOPBACK_INTERFACE: &str = "lo";
 const LOOPBACK_ADDRESSES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 /// Maximum length of a host name (RFC 1035, 2.3.4).
 const MOST_NAME_BYTES: usize = 255;
 
-/// A server's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The host as written.
@@ -21,7 +19,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Parses user input.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (host, port) = split(text)?;
         let port = port.unwrap_or(PORT);

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use model::doctor::FoundTool;
@@ -23,11 +21,9 @@ use super::run::run;
 
 /// Seconds to measure in a check; some tools round to 1.
 const CHECK_SECONDS: f64 = 0.1;
-const AT_A_TIME: usize = 2;
 /// Assumed rate of ours, so that tools which size their work by it do little.
 const SLOW_RATE: f64 = 1e9;
 
-/// Which tools are installed.
 pub fn found(places: &Places, timeout_seconds: f64) -> Vec<FoundTool> {
     let brief = |KnownTool { tool, path, version, reason, .. }: KnownTool| FoundTool {
         tool,
@@ -71,65 +67,34 @@ pub fn known(places: &Places, timeout_seconds: f64) -> Vec<KnownTool> {
     })
 }
 
-/// Progress of checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Trying<'a> {
     /// All: number of tools and expected seconds.
     Tools(usize, f64),
-    /// A tool starts, with its expected seconds.
-    Begins(&'a str, f64),
+    Begins(&'a str),
     /// A tool ended after these seconds.
     Ended(&'a str, f64, &'a ToolCheck),
 }
 
-/// Runs each installed tool once on its example and parses the output, two at a time, the slowest first; their values do not
-/// count. Files are nameless, in `directory` or its nearest existing parent. After a stop signal, unfinished tools count as
-/// unchecked.
+/// Runs each installed tool once on its example and parses the output; their values do not count. Files are nameless, in
+/// `directory` or its nearest existing parent. After a stop signal, unfinished tools count as unchecked.
 pub fn check(tools: &mut [KnownTool], places: &Places, directory: &Path, progress: &mut dyn FnMut(Trying<'_>)) {
     let directory = directory.ancestors().find(|above| above.is_dir()).unwrap_or(directory);
-    let here = tools.iter().enumerate().filter(|(_, tool)| tool.found);
-    let mut trials: Vec<(usize, Trial)> =
-        here.filter_map(|(index, tool)| Some((index, Trial::new(&tool.tool, places, directory)?))).collect();
-    trials.sort_by(|(_, a), (_, b)| b.expected_seconds().total_cmp(&a.expected_seconds()));
-    let all: f64 = trials.iter().map(|(_, trial)| trial.expected_seconds()).sum();
-    let longest = trials.first().map_or(0.0, |(_, trial)| trial.expected_seconds());
-    progress(Trying::Tools(trials.len(), longest.max(all / AT_A_TIME as f64)));
-    let at_a_time = AT_A_TIME.min(trials.len());
-    let queue = Mutex::new(trials.into_iter());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next().filter(|_| stop_signal().is_none());
-    let (sender, events) = mpsc::channel();
-    let work = |sender: Sender<(usize, f64, Option<ToolCheck>)>| {
-        while let Some((index, trial)) = next() {
-            let _ = sender.send((index, trial.expected_seconds(), None));
-            let began = monotonic_raw_seconds();
-            let check = trial.run();
-            // The signal ended the tool, too.
-            if stop_signal().is_some() {
-                break;
-            }
-            let _ = sender.send((index, monotonic_raw_seconds() - began, Some(check)));
+    let here = tools.iter_mut().filter(|tool| tool.found);
+    let trials: Vec<(&mut KnownTool, Trial)> =
+        here.filter_map(|tool| Trial::new(&tool.tool, places, directory).map(|trial| (tool, trial))).collect();
+    progress(Trying::Tools(trials.len(), trials.iter().map(|(_, trial)| trial.expected_seconds()).sum()));
+    for (tool, trial) in trials {
+        progress(Trying::Begins(&tool.tool));
+        let began = monotonic_raw_seconds();
+        let check = trial.run();
+        // The signal ended the tool, too.
+        if stop_signal().is_some() {
+            return;
         }
-    };
-    std::thread::scope(|scope| {
-        let start = || {
-            let (sender, work) = (sender.clone(), &work);
-            Builder::new().spawn_scoped(scope, move || work(sender)).is_ok()
-        };
-        let started = (0..at_a_time).filter(|_| start()).count();
-        if started == 0 {
-            // No thread can be started: progress is reported after the last tool.
-            work(sender.clone());
-        }
-        drop(sender);
-        for (index, seconds, check) in events {
-            let tool = &mut tools[index];
-            match &check {
-                None => progress(Trying::Begins(&tool.tool, seconds)),
-                Some(check) => progress(Trying::Ended(&tool.tool, seconds, check)),
-            }
-            tool.check = check;
-        }
-    });
+        progress(Trying::Ended(&tool.tool, monotonic_raw_seconds() - began, &check));
+        tool.check = Some(check);
+    }
 }
 
 struct Trial {
@@ -201,8 +166,7 @@ fn invocation(
         offered_rate: None,
         receive_buffer: None,
     };
-    // Two tools run at a time, unpinned so that neither is in the other's way.
-    Ok((Invocation { cpus: Vec::new(), ..reference.invocation(&target)? }, file))
+    Ok((reference.invocation(&target)?, file))
 }
 
 fn scratch(directory: &Path, bytes: u64) -> Result<(File, HeldFile), String> {
@@ -228,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_begins_first_and_each_is_reported() {
+    fn each_tool_is_tried_and_reported() {
         let folder = scratch_folder();
         program_in(folder.path(), "fio", "test \"$1\" = --version && echo fio-3.33 || echo nonsense");
         program_in(
@@ -243,13 +207,12 @@ mod tests {
         // Files are made in the nearest folder above.
         check(&mut tools, &places, &folder.path().join("not/there/yet"), &mut |trying| match trying {
             Trying::Tools(count, seconds) => announced = Some((count, seconds)),
-            Trying::Begins(tool, _) => begun.push(tool.to_owned()),
+            Trying::Begins(tool) => begun.push(tool.to_owned()),
             Trying::Ended(tool, _, check) => ended.push((tool.to_owned(), check.status)),
         });
-        ended.sort_by(|(a, _), (b, _)| a.cmp(b));
         assert!(matches!(announced, Some((2, seconds)) if seconds >= 1.0), "{announced:?}");
-        assert_eq!(begun.len(), 2, "{begun:?}");
-        let wanted = [("fio", CheckOutcome::Failed), ("sysbench", CheckOutcome::Ok)];
+        assert_eq!(begun, ["sysbench", "fio"], "in the order of the table");
+        let wanted = [("sysbench", CheckOutcome::Ok), ("fio", CheckOutcome::Failed)];
         assert_eq!(ended, wanted.map(|(tool, status)| (tool.to_owned(), status)));
         let check = |name: &str| tools.iter().find(|tool| tool.tool == name).and_then(|tool| tool.check.clone());
         assert!(check("fio").unwrap().reason.unwrap().contains("not JSON"));

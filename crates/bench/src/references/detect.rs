@@ -17,7 +17,6 @@ pub const VERSION_SECONDS: f64 = 5.0;
 /// Maximum bytes of a program's file that are searched for its version.
 const SEARCHED_BYTES: u64 = 64 << 20;
 
-/// Where tools are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Folders, in search order.
@@ -26,9 +25,7 @@ pub struct Places {
     pub overrides: BTreeMap<String, PathBuf>,
 }
 
-/// An installed tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Found {
     pub path: PathBuf,
     /// Its version; `None` if it is unknown.
@@ -37,16 +34,13 @@ pub struct Found {
     pub launcher: Option<PathBuf>,
 }
 
-/// Why a tool cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum NotFound {
     Missing(String),
     Unusable { path: PathBuf, reason: String },
 }
 
 impl NotFound {
-    /// The reason.
     pub fn reason(&self) -> &str {
         match self {
             Self::Missing(reason) | Self::Unusable { reason, .. } => reason,
@@ -54,7 +48,6 @@ impl NotFound {
     }
 }
 
-/// Finds a tool and its version.
 pub fn detect(tool: &ToolDescription, places: &Places) -> Result<Found, NotFound> {
     detect_within(tool, places, VERSION_SECONDS)
 }
@@ -75,7 +68,6 @@ pub fn detect_within(tool: &ToolDescription, places: &Places, timeout_seconds: f
 
 pub(crate) type Detected = BTreeMap<String, Result<Found, NotFound>>;
 
-/// Ids of the usable tools.
 pub fn usable(places: &Places) -> Vec<&'static str> {
     let descriptions = TOOLS.iter().map(|tool| tool.description());
     descriptions.filter(|tool| detect(tool, places).is_ok()).map(|tool| tool.id).collect()

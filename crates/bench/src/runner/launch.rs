@@ -27,9 +27,7 @@ const KILLED_LAST_SECONDS: f64 = 0.25;
 const SIGNALS_APART_SECONDS: f64 = 0.5;
 const LOOK_AT_KILLED: Duration = Duration::from_millis(2);
 
-/// How to start a worker.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct WorkerCommand {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
@@ -91,7 +89,6 @@ fn of_the_other(reason: &str) -> String {
     format!("the server: {reason}")
 }
 
-/// The lines of a child's standard output.
 fn lines(child: &mut Child) -> io::Result<Receiver<String>> {
     let (sender, lines) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {

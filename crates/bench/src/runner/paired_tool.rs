@@ -10,6 +10,7 @@ use model::experiment::Experiment;
 use model::reference::{self as word, ReferenceSample};
 use model::sample::Metric;
 use model::wire::HeldFile;
+use serde_json::Value;
 use sys::process::stop_signal;
 use tools::rate_search::{MOST_RUNS, sent_too_fast};
 use tools::{Invocation, RUN_SECONDS, Reading, ReferenceTool, Target, explain, find};
@@ -33,8 +34,8 @@ pub(super) struct PairedTool {
     pub(super) progress: ToolProgress,
     /// The tool's value of the current pair and its start, until ours is complete.
     pending: Option<(f64, f64)>,
-    raw: String,
-    raw_name: String,
+    pub(super) raw: String,
+    pub(super) raw_name: String,
 }
 
 impl std::fmt::Debug for PairedTool {
@@ -99,10 +100,6 @@ impl PairedTool {
             }
             None => Some("it was not searched for".to_owned()),
         };
-    }
-
-    pub(super) fn printed_before(&mut self, read: &dyn Fn(&str) -> Option<String>) {
-        self.raw = read(&self.raw_name).unwrap_or_default();
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -183,8 +180,9 @@ impl PairedTool {
         if let Some(ours) = metric.and_then(ours_of) {
             let pair = u32::try_from(self.progress.samples.len()).unwrap_or(u32::MAX - 1) + 1;
             self.progress.samples.push(ReferenceSample { value, ours, pair, start });
+            let details = self.progress.last.as_ref().map(|reading| reading.details.clone().into());
             for (common, pairs) in COMMON.iter().zip(&mut self.progress.common) {
-                let theirs = self.progress.last.as_ref().and_then(|reading| common.in_details(reading));
+                let theirs = details.as_ref().and_then(|details: &Value| details.pointer(common.path)?.as_f64());
                 pairs.extend(ours_of(common.name).zip(theirs));
             }
         }
@@ -227,21 +225,11 @@ impl PairedTool {
             argv: self.progress.called.argv.clone(),
             server_argv: self.progress.called.server_argv.clone(),
             env: self.progress.called.env.clone(),
-            status: Status::Ok,
-            reason: None,
-            samples: Vec::new(),
-            median: None,
-            ratio: None,
-            ratio_ci95: None,
-            half_width: None,
-            spread: None,
-            verdict: None,
             pairs: self.pairs,
             bytes_factor: 1.0,
-            explanation: None,
-            also: Vec::new(),
-            details: last.map_or_else(serde_json::Map::new, |reading| reading.details.clone()),
+            details: last.map(|reading| reading.details.clone()).unwrap_or_default(),
             raw: self.raw().filter(|_| stored).map(|(name, _)| format!("raw/{name}")),
+            ..word::Reference::default()
         }
     }
 

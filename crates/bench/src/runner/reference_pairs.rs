@@ -5,14 +5,13 @@ use model::reference::{self as word, ReferenceSample, Verdict};
 use model::sample::Metric;
 use model::unit::{Better, Unit};
 use stats::{RatioVerdict, ratio};
-use tools::Reading;
 
 /// A value that both a tool and our result report, except the headline; lower is better.
 pub(super) struct Common {
     pub(super) name: &'static str,
     unit: Unit,
     /// Its JSON pointer in the tool's details.
-    path: &'static str,
+    pub(super) path: &'static str,
 }
 
 pub(super) const COMMON: &[Common] = &[
@@ -23,12 +22,6 @@ pub(super) const COMMON: &[Common] = &[
 ];
 
 pub(super) const LATENCY_P99: &str = "latency_p99";
-
-impl Common {
-    pub(super) fn in_details(&self, reading: &Reading) -> Option<f64> {
-        serde_json::Value::Object(reading.details.clone()).pointer(self.path)?.as_f64()
-    }
-}
 
 /// Enters the comparison of a metric; returns the tool's median, and why chance may explain a difference.
 pub(super) fn enter(

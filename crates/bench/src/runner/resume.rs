@@ -26,10 +26,8 @@ const NEW_RUN: &str = "start a new run";
 
 /// An interrupted run, locked against other processes while this exists.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct CutOff {
     pub folder: RunFolder,
-    /// The document so far.
     pub document: Document,
     pub asked: Asked,
     entries: Vec<Entry>,
@@ -71,7 +69,6 @@ impl CutOff {
         self.entries.iter().filter_map(sample).fold(self.document.run.seconds, f64::max)
     }
 
-    /// Benchmarks left to measure.
     pub fn left(&self) -> Vec<String> {
         let (states, _) = played_back(&self.asked, &self.entries);
         let wanted = |progress: &Progress| progress.is_left() || self.retry_failed && progress.has_failed();
@@ -128,7 +125,7 @@ pub fn go_on(
     let mut run = Run::prepare(&asked.plan, setting, Some(&folder), watcher);
     run.storage.journal = Some(folder.go_on_with_journal(journal)?);
     for State { planned, progress, .. } in &mut states {
-        progress.tools.iter_mut().for_each(|tool| tool.printed_before(&|name| printed(folder.path(), name)));
+        progress.tools.iter_mut().for_each(|tool| tool.raw = printed(folder.path(), &tool.raw_name));
         for entry in before_going_on(progress, &planned.experiment.id, retry_failed) {
             run.storage.note(&entry);
             play(progress, &entry);
@@ -220,9 +217,9 @@ fn before_going_on(row: &Progress, id: &str, retry_failed: bool) -> Vec<Entry> {
     retried.into_iter().chain(dropped).collect()
 }
 
-fn printed(folder: &Path, name: &str) -> Option<String> {
-    let bytes = read_regular(&folder.join(store::RAW).join(name), MOST_DOCUMENT_BYTES).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+fn printed(folder: &Path, name: &str) -> String {
+    let bytes = read_regular(&folder.join(store::RAW).join(name), MOST_DOCUMENT_BYTES).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn refusal(run: &str, document: &Document, why: &Reopening) -> String {

@@ -232,7 +232,8 @@ impl<'a> Run<'a> {
     pub(super) fn work_ends_at(&self) -> Option<f64> {
         let budget = self.setting.time_budget?;
         let unstored = self.states.iter().filter(|state| !state.histograms_stored && has_histograms(state));
-        let closing = closing_seconds(budget, self.storage.seconds_of_a_document(), unstored.count());
+        let each = self.storage.document_seconds / f64::from(self.storage.documents.max(1));
+        let closing = closing_seconds(budget, each, unstored.count());
         Some(self.setting.began + budget - closing)
     }
 

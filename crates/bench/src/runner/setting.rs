@@ -17,9 +17,7 @@ pub const WRITE_BUDGET: &str = "write_budget";
 /// Reason of a benchmark not reached before an interruption.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Input of a run in addition to its plan.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Setting<'a> {
     pub worker: WorkerCommand,
     pub machine: &'a Machine,
@@ -27,7 +25,6 @@ pub struct Setting<'a> {
     pub program: Program,
     pub id: String,
     pub label: Option<String>,
-    /// Time budget in seconds.
     pub time_budget: Option<f64>,
     /// Write budget in bytes, if it differs from the plan's.
     pub write_budget: Option<u64>,
@@ -40,7 +37,6 @@ pub struct Setting<'a> {
     /// Only verify every benchmark, briefly.
     pub verify_only: bool,
     pub disk: Option<DiskTarget>,
-    /// Where reference tools are searched.
     pub places: Places,
     /// The run is stored, with the output of tools.
     pub stored: bool,
@@ -81,9 +77,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Progress of a run.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum Event<'a> {
     Launching {
         row: &'a Row,
@@ -96,10 +90,8 @@ pub enum Event<'a> {
     /// A benchmark has more samples.
     Provisional {
         row: &'a Row,
-        /// Required samples.
         of: u32,
     },
-    /// A benchmark is finished, with this result.
     Finished(&'a Row),
     /// The run waits for a quiet machine, at most for these seconds.
     Waiting(f64),
@@ -109,12 +101,9 @@ pub enum Event<'a> {
     CannotStore(&'a str),
 }
 
-/// Observer of a run.
 pub type Watcher<'a> = dyn FnMut(Event<'_>) + 'a;
 
-/// A finished run.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Finished {
     pub document: Document,
     /// The signal that ended the run early.

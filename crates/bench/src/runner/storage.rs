@@ -19,7 +19,7 @@ pub(super) struct Storage<'a> {
     pub(super) journal: Option<Journal>,
     pub(super) failure: Option<String>,
     reported: bool,
-    documents: u32,
+    pub(super) documents: u32,
     pub(super) document_seconds: f64,
 }
 
@@ -40,11 +40,6 @@ impl<'a> Storage<'a> {
 
     fn folder(&self) -> Option<&'a RunFolder> {
         self.folder.filter(|_| self.failure.is_none())
-    }
-
-    /// Mean seconds of storing the document; 0 before the first.
-    pub(super) fn seconds_of_a_document(&self) -> f64 {
-        self.document_seconds / f64::from(self.documents.max(1))
     }
 
     pub(super) fn note(&mut self, entry: &Entry) {

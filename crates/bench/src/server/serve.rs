@@ -42,9 +42,7 @@ const GOOD_BYE: Duration = Duration::from_millis(500);
 const MOST_FLOWS: u32 = 128;
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// Options of a server.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ServerOptions {
     pub listen: SocketAddr,
     /// The clients' key; optional only on loopback.
@@ -53,16 +51,13 @@ pub struct ServerOptions {
     pub once: bool,
     /// Maximum clients at the same time.
     pub concurrent: usize,
-    /// Longest session of a client.
     pub most_seconds: f64,
     /// Maximum UDP payload in bytes per second.
     pub udp_bytes_per_second: Option<f64>,
     pub version: String,
 }
 
-/// A notice of a server.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub enum Notice {
     Listening(SocketAddr),
     SessionEnded {

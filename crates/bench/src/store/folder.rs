@@ -20,7 +20,6 @@ pub(crate) const HISTOGRAMS: &str = "histograms";
 pub(crate) const RAW: &str = "raw";
 const SYNCED_TOGETHER: usize = 32;
 
-/// The folder of one run.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -64,7 +63,6 @@ impl RunFolder {
         Self { path, made: false, journal_begun: false.into() }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -26,27 +26,22 @@ pub use sweep::sweep;
 pub(crate) use sweep::sweep_entries;
 pub use write::{check_writable, replace, write_pieces, write_whole};
 
-/// The store.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
 }
 
-/// A run in a list.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names say what they are")]
 pub struct Listed {
     pub name: String,
     pub summary: Result<RunSummary, String>,
 }
 
 impl Store {
-    /// A store at this path, which need not exist.
     pub fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Its path.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -84,7 +79,6 @@ impl Store {
         if path.is_dir() { load_folder(&path) } else { load_file(&path) }
     }
 
-    /// The folder of a run.
     pub fn folder(&self, run: &str) -> Result<RunFolder, String> {
         let path = self.find(run)?;
         let is_document = !path.is_dir() && path.file_name().is_some_and(|name| name == DOCUMENT);
@@ -138,7 +132,7 @@ impl Store {
     /// The newest run of the same machine and suite before this one: its name and document.
     pub fn previous(&self, of: &Document) -> Option<(String, Document)> {
         let is_like = |summary: &RunSummary| {
-            summary.started < of.run.started && summary.suite == of.run.suite && summary.is_of_host(&of.machine)
+            summary.started < of.run.started && summary.suite == of.run.suite && summary.host == of.machine.host
         };
         self.of_machine(&of.machine, is_like).next()
     }

@@ -9,9 +9,7 @@ use sys::file::read_regular;
 
 use crate::journal;
 
-/// File name of the document.
 pub const DOCUMENT: &str = "run.json";
-/// File name of the HTML report.
 pub const PAGE: &str = "report.html";
 /// The largest document that is read: the classic suite writes 5 MB.
 pub const MOST_DOCUMENT_BYTES: u64 = 64 << 20;

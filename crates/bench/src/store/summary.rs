@@ -20,9 +20,7 @@ const SUMMARY: &str = "summary.json";
 /// A summary has a few hundred bytes.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// What lists and searches need of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the other fields are those of the document")]
 pub struct RunSummary {
     pub suite: String,
     pub started: String,
@@ -30,11 +28,9 @@ pub struct RunSummary {
     pub complete: bool,
     pub confidence: Option<Confidence>,
     pub label: Option<String>,
-    /// The planned benchmarks.
     pub planned: usize,
-    /// The measured benchmarks.
     pub measured: usize,
-    host: Option<String>,
+    pub(super) host: Option<String>,
     cpu: Option<String>,
     cores: Option<u32>,
 }
@@ -63,10 +59,6 @@ impl RunSummary {
     pub(super) fn may_be_of(&self, machine: &Machine) -> bool {
         (&self.cpu, self.cores) == (&machine.cpu.model_name, machine.cpu.cores)
     }
-
-    pub(super) fn is_of_host(&self, machine: &Machine) -> bool {
-        self.host == machine.host
-    }
 }
 
 /// A summary as it is stored.
@@ -82,7 +74,6 @@ fn stamp(folder: &Path) -> Option<[i64; 3]> {
     Some([i64::try_from(found.size()).ok()?, found.mtime(), found.mtime_nsec()])
 }
 
-/// The summary of a run in its folder.
 pub(super) fn summary(folder: &Path) -> Result<RunSummary, String> {
     let stored = read_regular(&folder.join(SUMMARY), MOST_BYTES).ok();
     let stored = stored.and_then(|bytes| serde_json::from_slice::<Stored>(&bytes).ok());

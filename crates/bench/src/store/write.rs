@@ -84,7 +84,6 @@ pub fn replace<T: AsRef<[u8]>>(
     Ok(())
 }
 
-/// A file under its random name.
 pub(super) struct Unfinished {
     pub(super) file: File,
     name: OsString,

@@ -29,7 +29,6 @@ pub(super) const STEADY: f64 = 0.01;
 /// The clock's source without counter and paced loop.
 pub(super) const CHAINS: &str = "chains";
 
-/// A thread's share of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Extent {
     Seconds(f64),

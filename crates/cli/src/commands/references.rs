@@ -67,7 +67,6 @@ pub(crate) fn references(arguments: &References) -> Result {
 #[derive(Default)]
 struct Progress {
     bar: Option<ProgressBar>,
-    running: Vec<String>,
     count: usize,
     ended: usize,
 }
@@ -80,12 +79,11 @@ impl Progress {
                 let tools = if count == 1 { "tool" } else { "tools" };
                 (count > 0).then(|| format!("trying {count} {tools}, about {}", duration(seconds)))
             }
-            Trying::Begins(tool, _) => {
-                self.running.push(tool.to_owned());
+            Trying::Begins(tool) => {
+                self.bar.iter().for_each(|bar| bar.set_message(format!("{tool} …")));
                 None
             }
             Trying::Ended(tool, seconds, check) => {
-                self.running.retain(|running| running != tool);
                 self.ended += 1;
                 let what = if check.status == CheckOutcome::Ok { "works" } else { "FAILED" };
                 Some(format!("{} of {}: {tool} {what}, {}", self.ended, self.count, duration(seconds)))
@@ -94,8 +92,7 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_length(self.count as u64);
             bar.set_position(self.ended as u64);
-            let running = self.running.join(" and ");
-            bar.set_message(line.filter(|_| running.is_empty()).unwrap_or_else(|| format!("{running} …")));
+            line.into_iter().for_each(|line| bar.set_message(line));
         } else if let Some(line) = line {
             // Failure to write this is no reason to stop.
             let _ = writeln!(std::io::stderr(), "{line}");

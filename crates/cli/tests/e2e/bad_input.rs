@@ -19,8 +19,8 @@ fn unknown_names_are_answered_with_the_known_ones() {
     refused("memory --block 64MiB --working-set 32MiB --threads 1", &["64MiB", "32MiB"]);
     refused("memory --working-set 900TiB", &["900TiB", "does not fit"]);
     // No x86-64 CPU has both of these.
-    refused("cpu --op fma --isa neon", &["no kernel", "neon"]);
-    refused("cpu --op plain --isa sse2", &["no kernel for plain with sse2"]);
+    refused("cpu --op fma --isa neon", &["no kernel of that combination", "known: "]);
+    refused("cpu --op plain --isa sse2", &["no kernel of that combination", "known: "]);
     refused("report no-such-run", &["'no-such-run'"]);
     refused("runs no-such-run", &["'no-such-run'"]);
     refused("info --sysroot /no/such/folder", &["/no/such/folder"]);

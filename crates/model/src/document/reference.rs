@@ -85,7 +85,7 @@ pub struct Also {
 }
 
 /// One tool compared with one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reference {
     /// Its fixed lower-case id: `fio`, `iperf3` …

@@ -8,8 +8,10 @@ use crate::words::words;
 
 words! {
     /// What became of a planned experiment.
+    #[derive(Default)]
     Status, "status", {
         /// Measured and verified.
+        #[default]
         Ok => "ok",
         /// Tried, and something went wrong; the reason says what.
         Failed => "failed",

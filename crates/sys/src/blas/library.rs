@@ -5,9 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use libloading::os::unix;
 
-/// A known library.
 #[derive(Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Library {
     pub name: &'static str,
     pub soname: &'static str,
@@ -29,9 +27,7 @@ pub static LIBRARIES: &[Library] = &[
     Library { name: "BLIS", soname: "libblis.so.4", family: Family::Blis },
 ];
 
-/// Why a library cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Unusable {
     #[error("it cannot be loaded ({0})")]
     NotLoaded(String),

@@ -8,7 +8,6 @@ use std::ffi::{c_char, c_int, c_long};
 use library::{Description, Family, Handle, mkl_layer};
 pub use library::{LIBRARIES, Library, Unusable};
 
-/// Why a system of equations was not solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsolved {
     /// The pivot of this column, counted from 0, is exactly zero.
@@ -67,9 +66,7 @@ mod sealed {
     }
 }
 
-/// A loaded library.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Blas {
     pub library: &'static Library,
     /// Its version; `None` if it does not report one.

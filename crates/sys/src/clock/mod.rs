@@ -24,10 +24,8 @@ use std::time::Duration;
 /// Reads per calibration point; the tightest bracket counts.
 const BRACKETS: u32 = 32;
 
-/// The source of time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The processor's time-stamp counter.
     Counter,
     /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
     System,
@@ -51,7 +49,6 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Reads the counter and the system's clock.
     pub fn begin() -> Self {
         let (ticks, nanoseconds) = bracketed();
         Self { ticks, nanoseconds }
@@ -93,7 +90,6 @@ impl Timer {
         Self { source: Source::Counter, ticks_per_second, overhead_ticks: 0, spread_ticks: 0 }.with_overhead()
     }
 
-    /// A timer by the system's clock.
     pub fn system() -> Self {
         Self { source: Source::System, ticks_per_second: 1e9, overhead_ticks: 0, spread_ticks: 0 }.with_overhead()
     }
@@ -128,12 +124,10 @@ impl Timer {
         }
     }
 
-    /// The source of time stamps.
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// Ticks per second.
     pub fn ticks_per_second(&self) -> f64 {
         self.ticks_per_second
     }
@@ -154,7 +148,6 @@ impl Timer {
         to.saturating_sub(from) as f64 / self.ticks_per_second
     }
 
-    /// This number of seconds in ticks.
     pub fn ticks(&self, seconds: f64) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative and huge saturate")]
         let ticks = (seconds * self.ticks_per_second) as u64;
@@ -186,12 +179,10 @@ pub fn monotonic_raw_nanoseconds() -> u64 {
     clock_nanoseconds(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// `CLOCK_MONOTONIC_RAW` in seconds.
 pub fn monotonic_raw_seconds() -> f64 {
     monotonic_raw_nanoseconds() as f64 * 1e-9
 }
 
-/// CPU time of the calling thread, in seconds.
 pub fn thread_cpu_seconds() -> f64 {
     clock_nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID) as f64 * 1e-9
 }

@@ -51,7 +51,6 @@ pub fn is_pinned_to(cpu: u32) -> bool {
     u32::try_from(rustix::thread::sched_getcpu()) == Ok(cpu) && allowed_cpus().is_ok_and(|allowed| allowed == [cpu])
 }
 
-/// Restricts the calling thread to these CPUs.
 pub fn restrict_to(cpus: &[u32]) -> io::Result<()> {
     let highest = cpus.iter().copied().max().unwrap_or(0) as usize;
     let mut mask: Vec<libc::c_ulong> = vec![0; highest / WORD_BITS + 1];

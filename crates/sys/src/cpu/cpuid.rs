@@ -3,18 +3,14 @@
 #[cfg(target_arch = "x86_64")]
 use super::affinity;
 
-/// The result of one subleaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subleaf {
-    /// Leaf (EAX on entry).
     pub leaf: u32,
-    /// Subleaf (ECX on entry).
     pub subleaf: u32,
     /// EAX, EBX, ECX, EDX.
     pub registers: [u32; 4],
 }
 
-/// The leaves of one logical CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLeaves {
     /// The kernel's number.

@@ -42,7 +42,6 @@ impl CycleCounter {
         (counter.read()? > before).then_some(counter)
     }
 
-    /// Cycles so far.
     pub fn read(&self) -> Option<u64> {
         let mut bytes = [0; 8];
         (&self.file).read_exact(&mut bytes).ok()?;

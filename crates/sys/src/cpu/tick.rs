@@ -42,7 +42,9 @@ impl KeptTicks {
         let keeper = |cpu| {
             let over = Arc::clone(&over);
             let keep = move || {
-                if affinity::pin_to(cpu).is_ok() && yield_to_all() && be_punctual() {
+                // The timer slack of 50 us would let it wake late.
+                let slack = || set_current_timer_slack(NonZeroU64::new(1));
+                if affinity::pin_to(cpu).is_ok() && yield_to_all() && slack().is_ok() {
                     while !over.load(Ordering::Acquire) && sleep_until_before_a_multiple_of(every) {}
                 }
             };
@@ -74,11 +76,6 @@ fn yield_to_all() -> bool {
     // By system call: musl's function refuses. `struct sched_param` is its priority.
     // SAFETY: the pointer is to live parameters, of which this policy takes priority 0.
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const priority) == 0 }
-}
-
-/// Makes this thread wake on time, not up to 50 us later (`PR_SET_TIMERSLACK`, `prctl(2)`); whether the kernel agreed.
-fn be_punctual() -> bool {
-    set_current_timer_slack(NonZeroU64::new(1)).is_ok()
 }
 
 /// Sleeps until shortly before the next multiple of this time since boot, where Linux has its ticks (since 6.4; before,

@@ -1,8 +1,6 @@
 //! Permission to use AMX tiles: 8 KiB of state per thread, which Linux disables (SIGILL) until a process requests it.
 
-/// Why tiles may not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "each variant's message describes it")]
 pub enum Refused {
     #[error("AMX tiles are not permitted: only x86-64 under Linux has them")]
     Architecture,

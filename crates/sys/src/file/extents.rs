@@ -24,7 +24,6 @@ const AT_A_TIME: usize = 256;
 /// The kinds of a file's blocks. Bytes in none of these are holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extents {
-    /// The number of extents.
     pub count: u32,
     /// Bytes that are written, as they are and in blocks of their own.
     pub written_bytes: u64,

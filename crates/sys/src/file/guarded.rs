@@ -31,7 +31,6 @@ fn regular(path: &Path, append: bool, flags: libc::c_int) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
 }
 
-/// Reads a regular file of at most this size.
 pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let too_large = || {
@@ -48,7 +47,6 @@ pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most_bytes { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Whether this user owns a file or directory.
 pub fn is_own(found: &Metadata) -> bool {
     found.uid() == geteuid().as_raw()
 }
@@ -90,7 +88,6 @@ impl Directory {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Removes a file in it.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }

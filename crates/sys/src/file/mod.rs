@@ -35,7 +35,6 @@ pub struct Space {
     pub read_only: bool,
 }
 
-/// The file system of a path.
 pub fn space(path: &Path) -> io::Result<Space> {
     let (kind, sizes) = (retry_on_intr(|| statfs(path))?, retry_on_intr(|| statvfs(path))?);
     Ok(Space {

@@ -56,6 +56,48 @@ pub(crate) fn skip(why: impl std::fmt::Display) {
     }
 }
 
+/// Makes this system call fail with `error` on the calling thread, with `second` only if that is its second argument.
+pub(crate) fn refuse(call: libc::c_long, second: Option<u32>, error: i32) -> bool {
+    let [load, equals, give] = [
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+        libc::BPF_RET | libc::BPF_K,
+    ]
+    .map(|code| u16::try_from(code).unwrap());
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // `struct seccomp_data`: the call's number at 0, its second argument at 24.
+    let call = u32::try_from(call).unwrap();
+    let mut program = vec![step(load, 0, 0, 0)];
+    match second {
+        None => program.push(step(equals, 0, 1, call)),
+        Some(second) => {
+            program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
+        }
+    }
+    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(error).unwrap()));
+    program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
+    let length = u16::try_from(program.len()).unwrap();
+    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: plain integers, and a program that lives through the call and is copied by it.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+    }
+}
+
+/// Runs `then` on a thread of its own with these calls refused.
+pub(crate) fn on_a_thread(refusals: &[(libc::c_long, Option<u32>, i32)], then: impl FnOnce() + Send + 'static) {
+    let refusals = refusals.to_vec();
+    let thread = std::thread::spawn(move || {
+        if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
+            then();
+        } else {
+            skip(format_args!("no seccomp filter can be set: {}", io::Error::last_os_error()));
+        }
+    });
+    thread.join().unwrap();
+}
+
 /// The same file opened for direct I/O, or without if that is not possible.
 pub(crate) fn direct_if_possible(file: &File) -> File {
     if space(&std::env::temp_dir()).unwrap().magic == TMPFS {

@@ -17,7 +17,6 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Size of a base page on x86-64. Where they are larger (some of aarch64) the kernel rounds sizes up.
 pub const BASE_PAGE_BYTES: usize = 4096;
 
-/// The page size to request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
     /// The base page, huge ones forbidden.
@@ -86,7 +85,6 @@ impl Region {
         outcome(unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, advice) }).map(drop)
     }
 
-    /// Its length in bytes.
     pub fn len(&self) -> usize {
         self.bytes
     }
@@ -96,13 +94,11 @@ impl Region {
         false
     }
 
-    /// Its bytes.
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: the range is mapped, readable and initialised (zero at first) for as long as `self` lives.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Its bytes, writable.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` makes this the only access.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }

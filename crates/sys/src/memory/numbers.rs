@@ -44,7 +44,6 @@ impl<T: Number> Numbers<T> {
         Ok(Self { region: Region::map(bytes, pages)?, offset, len, of: PhantomData })
     }
 
-    /// The memory that they are in.
     pub fn region(&self) -> &Region {
         &self.region
     }

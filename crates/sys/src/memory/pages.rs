@@ -16,7 +16,6 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Zeroed bytes.
     pub fn zeroed(bytes: usize) -> Self {
         let memory: Box<[u8]> = vec![0; bytes + PAGE_BYTES - 1].into();
         // If the address is unknown (only in constants) it is not aligned, but still valid.
@@ -24,7 +23,6 @@ impl Pages {
         Self { memory, skipped, bytes }
     }
 
-    /// A copy of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut pages = Self::zeroed(bytes.len());
         pages.copy_from_slice(bytes);

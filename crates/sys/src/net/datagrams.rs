@@ -8,10 +8,9 @@ use std::net::UdpSocket;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
+use crate::calls::{outcome, set_socket_option};
 use crate::memory::pages::Pages;
-use kernel::{Kernel, Linux};
 
-mod kernel;
 #[cfg(test)]
 mod tests;
 
@@ -47,25 +46,20 @@ fn is_no_segmentation(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
 }
 
-/// Empty headers.
 fn headers(messages: usize) -> Box<[libc::mmsghdr]> {
     // SAFETY: all-zero bytes are a valid header of a message: null pointers and zero lengths.
     (0..messages).map(|_| unsafe { std::mem::zeroed() }).collect()
 }
 
-/// Empty vectors.
 fn vectors(messages: usize) -> Box<[libc::iovec]> {
     (0..messages).map(|_| libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }).collect()
 }
 
-/// Sends batches of datagrams of equal length.
-pub struct Sender<K = Linux> {
-    kernel: K,
+pub struct Sender {
     datagram_bytes: usize,
     arena: Pages,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    /// Datagrams per message.
     segments: usize,
     /// Whether a call carries several messages.
     many: bool,
@@ -73,21 +67,32 @@ pub struct Sender<K = Linux> {
     proven: bool,
 }
 
-impl Sender {
-    /// A sender of datagrams of this length; `segmented` requests segmentation offload.
-    pub fn new(socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
-        Self::with(Linux, socket, datagram_bytes, segmented)
-    }
-}
-
-impl<K> fmt::Debug for Sender<K> {
+impl fmt::Debug for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.in_use()).finish()
     }
 }
 
-impl<K> Sender<K> {
-    /// The most datagrams of a batch.
+impl Sender {
+    /// A sender of datagrams of this length; `segmented` requests segmentation offload.
+    pub fn new(socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
+        let datagram_bytes = datagram_bytes.clamp(1, MOST_MESSAGE_BYTES);
+        let capacity = (SENDING_BYTES / datagram_bytes).clamp(1, MOST_MESSAGES);
+        let of_a_message = (MOST_MESSAGE_BYTES / datagram_bytes).clamp(1, MOST_SEGMENTS);
+        let option = libc::c_int::try_from(datagram_bytes).unwrap_or(libc::c_int::MAX);
+        let wanted = segmented && of_a_message > 1;
+        let granted = wanted && set_socket_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, option).is_ok();
+        Self {
+            datagram_bytes,
+            arena: Pages::zeroed(capacity * datagram_bytes),
+            headers: headers(capacity),
+            vectors: vectors(capacity),
+            segments: if granted { of_a_message } else { 1 },
+            many: true,
+            proven: false,
+        }
+    }
+
     pub fn capacity(&self) -> usize {
         self.arena.len() / self.datagram_bytes
     }
@@ -105,27 +110,6 @@ impl<K> Sender<K> {
     /// The most datagrams of one message: more than 1 with segmentation offload.
     pub fn segments(&self) -> usize {
         self.segments
-    }
-}
-
-impl<K: Kernel> Sender<K> {
-    fn with(kernel: K, socket: &UdpSocket, datagram_bytes: usize, segmented: bool) -> Self {
-        let datagram_bytes = datagram_bytes.clamp(1, MOST_MESSAGE_BYTES);
-        let capacity = (SENDING_BYTES / datagram_bytes).clamp(1, MOST_MESSAGES);
-        let of_a_message = (MOST_MESSAGE_BYTES / datagram_bytes).clamp(1, MOST_SEGMENTS);
-        let option = libc::c_int::try_from(datagram_bytes).unwrap_or(libc::c_int::MAX);
-        let wanted = segmented && of_a_message > 1;
-        let granted = wanted && kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, option).is_ok();
-        Self {
-            kernel,
-            datagram_bytes,
-            arena: Pages::zeroed(capacity * datagram_bytes),
-            headers: headers(capacity),
-            vectors: vectors(capacity),
-            segments: if granted { of_a_message } else { 1 },
-            many: true,
-            proven: false,
-        }
     }
 
     /// Sends the datagrams of these numbers to the connected address; how many of the first were sent: at least one.
@@ -145,7 +129,7 @@ impl<K: Kernel> Sender<K> {
                 Err(error) if self.segments > 1 && is_no_segmentation(&error) => {
                     self.segments = 1;
                     // If this fails too, a message of one segment is sent as it is.
-                    let _ = self.kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0);
+                    let _ = set_socket_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0);
                 }
                 Err(error) if self.many && !self.proven && is_no_call(&error) => self.many = false,
                 Err(error) => return Err(error),
@@ -155,7 +139,7 @@ impl<K: Kernel> Sender<K> {
 
     /// One call with the first of these bytes; the number of messages sent.
     fn call(&mut self, socket: &UdpSocket, bytes: Range<usize>) -> io::Result<usize> {
-        let mut messages = 0;
+        let mut messages: libc::c_uint = 0;
         let places = self.headers.iter_mut().zip(&mut self.vectors);
         for (message, (header, vector)) in self.arena[bytes].chunks_mut(self.segments * self.datagram_bytes).zip(places)
         {
@@ -163,67 +147,42 @@ impl<K: Kernel> Sender<K> {
             (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (std::ptr::from_mut(vector), 1);
             messages += 1;
         }
-        let headers = &mut self.headers[..messages];
+        let headers = &mut self.headers[..messages as usize];
         if !self.many {
             // SAFETY: the first header points to its vector, and that to a part of the arena; both are ours and live.
-            return unsafe { self.kernel.send_one(socket.as_raw_fd(), &mut headers[0]) }.map(|()| 1);
+            return outcome(unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const headers[0].msg_hdr, 0) }).map(|_| 1);
         }
         // SAFETY: each of these headers points to its vector, and that to a part of the arena; all are ours and live.
-        unsafe { self.kernel.send_many(socket.as_raw_fd(), headers) }
+        outcome(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), messages, 0) })
     }
 }
 
 /// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<'a> {
-    /// Its bytes.
     pub bytes: &'a [u8],
     /// Its arrival in nanoseconds of the system's clock; `None` if unreported, and if coalesced with one before it.
     pub came_nanoseconds: Option<u64>,
 }
 
-/// Receives batches of datagrams.
-pub struct Receiver<K = Linux> {
-    kernel: K,
-    /// Room of one message.
+pub struct Receiver {
     room: usize,
     arena: Pages,
     controls: Box<[[u64; CONTROL_WORDS]]>,
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    /// The messages of the last call.
     messages: Vec<Message>,
     coalesced: bool,
-    stamped: bool,
+    pub stamped: bool,
     many: bool,
 }
 
-impl Receiver {
-    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced`: the kernel merges them.
-    pub fn new(socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
-        Self::with(Linux, socket, datagram_bytes, coalesced)
-    }
-}
-
-impl<K> fmt::Debug for Receiver<K> {
+impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.in_use()).finish()
     }
 }
 
-impl<K> Receiver<K> {
-    /// Whether the kernel reports arrival times.
-    pub fn is_stamped(&self) -> bool {
-        self.stamped
-    }
-
-    /// The methods in use: `gro`, `recvmmsg`; none if each datagram takes a call of its own.
-    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
-        [("gro", self.coalesced), ("recvmmsg", self.many)].into_iter().filter(|word| word.1).map(|word| word.0)
-    }
-}
-
-/// A received message.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     bytes: usize,
@@ -232,14 +191,15 @@ struct Message {
     came_nanoseconds: Option<u64>,
 }
 
-impl<K: Kernel> Receiver<K> {
-    fn with(kernel: K, socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
-        let coalesced = coalesced && kernel.set(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
-        let stamped = kernel.set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok();
+impl Receiver {
+    /// A receiver of datagrams of this length: longer ones are cut to one byte more. `coalesced`: the kernel merges them.
+    pub fn new(socket: &UdpSocket, datagram_bytes: usize, coalesced: bool) -> Self {
+        let granted = |level, option| set_socket_option(socket.as_raw_fd(), level, option, 1).is_ok();
+        let coalesced = coalesced && granted(libc::SOL_UDP, libc::UDP_GRO);
+        let stamped = granted(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
         let room = if coalesced { COALESCED_BYTES } else { datagram_bytes.min(MOST_MESSAGE_BYTES) + 1 };
         let messages = (RECEIVING_BYTES / room).clamp(1, MOST_MESSAGES);
         Self {
-            kernel,
             room,
             arena: Pages::zeroed(messages * room),
             controls: vec![[0; CONTROL_WORDS]; messages].into(),
@@ -250,6 +210,11 @@ impl<K: Kernel> Receiver<K> {
             stamped,
             many: true,
         }
+    }
+
+    /// The methods in use: `gro`, `recvmmsg`; none if each datagram takes a call of its own.
+    pub fn in_use(&self) -> impl Iterator<Item = &'static str> {
+        [("gro", self.coalesced), ("recvmmsg", self.many)].into_iter().filter(|word| word.1).map(|word| word.0)
     }
 
     /// Waits for datagrams, up to the socket's timeout, and takes those that have arrived; how many messages, at least one.
@@ -279,13 +244,19 @@ impl<K: Kernel> Receiver<K> {
             let controls = self.coalesced || self.stamped;
             header.msg_hdr.msg_controllen = if controls { size_of_val(control) as _ } else { 0 };
         }
+        let socket = socket.as_raw_fd();
         if !self.many {
+            let first = &mut self.headers[0];
             // SAFETY: the first header points to its vector and its control words, and the vector to its room in the
             // arena; all are ours, live and written by nobody else.
-            return unsafe { self.kernel.receive_one(socket.as_raw_fd(), &mut self.headers[0]) }.map(|()| 1);
+            let length = outcome(unsafe { libc::recvmsg(socket, &raw mut first.msg_hdr, 0) })?;
+            first.msg_len = u32::try_from(length).unwrap_or(u32::MAX);
+            return Ok(1);
         }
+        let count = libc::c_uint::try_from(self.headers.len()).unwrap_or(libc::c_uint::MAX);
+        let (first, flags, forever) = (self.headers.as_mut_ptr(), libc::MSG_WAITFORONE, std::ptr::null_mut());
         // SAFETY: as above, for every header.
-        unsafe { self.kernel.receive_many(socket.as_raw_fd(), &mut self.headers) }
+        outcome(unsafe { libc::recvmmsg(socket, first, count, flags as _, forever) })
     }
 
     /// Notes the length, segments and arrival time of the first messages.

@@ -7,7 +7,6 @@ use libc::tcp_info;
 
 /// What a TCP connection has carried since it began, as counted by one end: retransmissions included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TcpCarried {
     pub sent_bytes: u64,
     /// Bytes of data received in order, read or not.
@@ -23,7 +22,6 @@ pub struct TcpCarried {
 
 /// The state of a TCP connection at the sending end; `None` if the kernel is too old to report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct TcpState {
     pub retransmits: Option<u64>,
     pub retransmitted_bytes: Option<u64>,

@@ -32,10 +32,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 const WANT: &str = "the kernel has no room for a send that spares its copy; raise net.core.optmem_max or the limit of \
                     locked memory (ulimit -l)";
 
-/// The sends that the kernel has reported so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// Sends that are done.
     pub done: u64,
     /// Of these, sends that were copied after all.
     pub copied: u64,
@@ -107,7 +105,6 @@ impl ZeroCopySender {
         Ok(Self { stream, ring, next: 0, in_flight: InFlight::default(), reported: Reported::default(), timeout })
     }
 
-    /// What the kernel has reported so far.
     pub fn reported(&self) -> Reported {
         self.reported
     }

@@ -71,7 +71,6 @@ fn began_ticks(stat: &str) -> Option<u64> {
     behind_name.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
 }
 
-/// The signal that requested a stop, if any.
 pub fn stop_signal() -> Option<i32> {
     Some(STOP_SIGNAL.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
@@ -91,13 +90,11 @@ pub fn volunteer_for_the_oom_killer() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// Whether a process with this number exists.
 pub fn exists(process: u32) -> bool {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     process.is_some_and(|process| matches!(test_kill_process(process), Ok(()) | Err(Errno::PERM)))
 }
 
-/// The name of a signal, with its meaning.
 pub fn signal_name(signal: i32) -> String {
     let known = [
         (libc::SIGILL, "SIGILL (illegal instruction)"),

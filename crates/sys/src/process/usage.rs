@@ -2,7 +2,6 @@
 
 /// Counts of a thread, or of all threads of a process, since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ThreadUsage {
     pub cpu_seconds: f64,
     pub involuntary_switches: u64,
@@ -11,7 +10,6 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// The calling thread's counts.
     pub fn now() -> Self {
         Self::counted(libc::RUSAGE_THREAD, crate::clock::thread_cpu_seconds())
     }
@@ -31,7 +29,6 @@ impl ThreadUsage {
         }
     }
 
-    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -52,7 +49,6 @@ impl ThreadUsage {
         }
     }
 
-    /// The increase since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -96,7 +92,6 @@ impl CpuClock {
 
 /// Usage of this process and of its children that have ended and been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct ProcessUsage {
     pub user_seconds: f64,
     pub system_seconds: f64,
@@ -107,7 +102,6 @@ pub struct ProcessUsage {
 }
 
 impl ProcessUsage {
-    /// The usage now.
     pub fn now() -> Self {
         /// The kernel's unit (getrusage(2), `ru_inblock`).
         const BLOCK_BYTES: u64 = 512;

@@ -60,7 +60,7 @@ impl Aio {
     /// A context for `depth` requests on a file opened past the page cache. The error is a sentence with the reason.
     pub(super) fn new(depth: u32, file: &File) -> io::Result<Self> {
         if !crate::file::is_direct(file)? {
-            let why = "libaio cannot be had: it is asynchronous only past the page cache (direct I/O)";
+            let why = "libaio is not available: it is asynchronous only past the page cache (direct I/O)";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let capacity = depth as usize;

@@ -96,7 +96,6 @@ impl Queue {
         aio::available()
     }
 
-    /// How requests are made.
     pub fn engine(&self) -> Engine {
         self.engine
     }
@@ -260,7 +259,7 @@ fn unless_full(entered: io::Result<()>, reaped: u32) -> io::Result<()> {
 /// Appends completed requests to `done`; how many they are.
 #[inline]
 fn reap(ring: &mut Ring, in_flight: &mut InFlight, done: &mut Vec<Completion>) -> u32 {
-    let no_op = ring.is_no_op();
+    let no_op = ring.no_op;
     ring.reap(|token, result| {
         if let Some(part) = in_flight.take_back(token) {
             let whole = no_op && result == 0;

@@ -13,7 +13,6 @@ pub const MAX_DEPTH: u32 = 4096;
 /// drivers/ata/ahci.h), virtual disks 126 or 254 (seen in `queue/max_segments`).
 const MOST_BASE_PAGES_BYTES: usize = 256 << 10;
 
-/// How requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// By an `io_uring`, many in flight.
@@ -29,10 +28,8 @@ pub enum Engine {
     Null,
 }
 
-/// The settings of a queue.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How requests are made.
     pub engine: Engine,
     /// The most requests in flight, 1 to [`MAX_DEPTH`]; 1 for blocking calls.
     pub depth: u32,
@@ -54,12 +51,10 @@ impl Options {
 
 /// One request: to read from the file into the arena, or (`write`) to write from the arena into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the other fields are what their names say")]
 pub struct Request {
     /// Its number among the requests in flight, below the depth.
     pub token: u32,
     pub write: bool,
-    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Offset in the arena, in bytes. The arena begins at a page, so this is aligned in memory too.
     pub buffer: usize,
@@ -67,10 +62,8 @@ pub struct Request {
     pub bytes: u32,
 }
 
-/// A completed request.
 #[derive(Debug)]
 pub struct Completion {
-    /// Its token.
     pub token: u32,
     /// Bytes moved, fewer than requested at the end of the file; or the error.
     pub result: io::Result<u32>,

@@ -59,7 +59,7 @@ pub(super) struct Ring {
     /// Whether the kernel can be asked not to account waits as waits for I/O.
     no_iowait: bool,
     /// Whether requests are no-ops that reach no device.
-    no_op: bool,
+    pub(super) no_op: bool,
     polled: bool,
     unsubmitted: u32,
     submitted: u32,
@@ -303,11 +303,6 @@ impl Ring {
             each(u32::try_from(entry.user_data()).unwrap_or(u32::MAX), entry.result());
         }
         reaped
-    }
-
-    #[inline]
-    pub(super) fn is_no_op(&self) -> bool {
-        self.no_op
     }
 
     #[inline]

@@ -70,7 +70,7 @@ pub(super) fn explain(engine: &str, error: &io::Error) -> io::Error {
         (_, Some(libc::EAGAIN)) => "others have used up the limit fs.aio-max-nr",
         _ => "the kernel refused",
     };
-    io::Error::new(error.kind(), format!("{engine} cannot be had: {}: {advice}", bare(error)))
+    io::Error::new(error.kind(), format!("{engine} is not available: {}: {advice}", bare(error)))
 }
 
 /// The sentence for something that could not be registered with the ring.
@@ -147,12 +147,12 @@ mod tests {
         assert_eq!(forbidden.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(
             forbidden.to_string(),
-            "io_uring cannot be had: Operation not permitted: kernel.io_uring_disabled or a container's seccomp filter \
+            "io_uring is not available: Operation not permitted: kernel.io_uring_disabled or a container's seccomp filter \
              forbids it"
         );
         assert_eq!(
             of("libaio", libc::EAGAIN).to_string(),
-            "libaio cannot be had: Resource temporarily unavailable: others have used up the limit fs.aio-max-nr"
+            "libaio is not available: Resource temporarily unavailable: others have used up the limit fs.aio-max-nr"
         );
         for engine in ["io_uring", "libaio"] {
             assert_eq!(of(engine, libc::ENOSYS).kind(), io::ErrorKind::Unsupported);

@@ -4,7 +4,7 @@ use std::os::unix::thread::JoinHandleExt;
 
 use super::*;
 use crate::clock::monotonic_raw_seconds;
-use crate::file::tests::{direct_if_possible, reopened, skip, written_file};
+use crate::file::tests::{direct_if_possible, on_a_thread, reopened, skip, written_file};
 
 mod others;
 mod refused;

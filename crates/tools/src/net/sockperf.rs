@@ -70,16 +70,13 @@ impl Adapter for Sockperf {
         if let Some(line) = text.lines().find(error) {
             return Err(ToolError(format!("sockperf reports: {}", line.trim_start_matches("sockperf:").trim())));
         }
-        let halved = text.contains("Summary: Latency");
-        if !halved && !text.contains("Summary: Round trip") {
-            return Err(ToolError(format!("sockperf printed no summary: {}", output.complaint())));
+        if !text.contains("Summary: Round trip") {
+            return Err(ToolError(format!("sockperf printed no summary of round trips: {}", output.complaint())));
         }
-        let to_seconds = if halved { 2e-6 } else { 1e-6 };
-        let seconds = |label: &str| observation(&text, label).map(|microseconds| microseconds * to_seconds);
+        let seconds = |label: &str| observation(&text, label).map(|microseconds| microseconds * 1e-6);
         let median =
             seconds("percentile 50.000").ok_or_else(|| ToolError("sockperf printed no 50th percentile".to_owned()))?;
         let mut details = counts(&text);
-        details.insert("doubled".to_owned(), json!(halved));
         for (name, label) in [
             ("p90", "percentile 90.000"),
             ("p99", "percentile 99.000"),
@@ -187,7 +184,7 @@ mod tests {
         for name in ["sockperf-3.7-tcp-14B.txt", "sockperf-3.7-udp-14B.txt", "sockperf-3.7-udp-14B-spinning.txt"] {
             let text = recorded(name);
             let reading = parse(&text).unwrap();
-            assert_eq!((reading.metric, &reading.details["doubled"]), (MetricName::Latency, &json!(false)));
+            assert_eq!(reading.metric, MetricName::Latency);
             let printed = observation(&text, "percentile 50.000").unwrap();
             assert!((reading.value - printed * 1e-6).abs() < 1e-15, "{name}");
             let detail = |key: &str| reading.details[key].as_f64().unwrap();
@@ -196,14 +193,6 @@ mod tests {
             assert_eq!((detail("dropped"), detail("duplicates"), detail("reordered")), (0.0, 0.0, 0.0));
             assert!(detail("messages") > 1000.0 && (0.4..0.7).contains(&detail("seconds")), "{reading:?}");
         }
-    }
-
-    #[test]
-    fn half_of_a_round_trip_is_doubled() {
-        let text = recorded("sockperf-3.7-tcp-1024B-halved.txt");
-        let reading = parse(&text).unwrap();
-        assert_eq!(reading.details["doubled"], json!(true));
-        assert!((reading.value - 2e-6 * observation(&text, "percentile 50.000").unwrap()).abs() < 1e-15);
     }
 
     #[test]
@@ -219,6 +208,7 @@ mod tests {
                 (whole.split("---> percentile 90").next().unwrap().to_owned(), "no 50th percentile"),
                 (whole.replace("percentile 50.000 =", "percentile 50.000 = nan #"), "no 50th percentile"),
                 (whole.replace("percentile 50.000 =", "percentile 50.000 = 0.0 = 0.000"), "50th"),
+                (recorded("sockperf-3.7-tcp-1024B-halved.txt"), "no summary of round trips"),
                 (recorded("sockperf-3.7-refused.txt"), "Connection refused"),
                 (recorded("sockperf-3.7-silent.txt"), "No messages were received"),
             ],

@@ -26,7 +26,6 @@ const SECTOR_BYTES: u64 = 512;
 pub struct DiskKey {
     /// `RS`, `WS`, `RR`, `WR`, or for every other request a write `RWS`, `RWR`.
     pub workload: String,
-    /// Bytes of a request.
     pub block: u64,
     pub cache: DiskCache,
     pub layout: DiskLayout,

@@ -268,7 +268,6 @@ fn line_words((series, point): &Line<'_, MemoryKey>) -> String {
     format!("{} {} with {}", series.key.workload, series.key.block_words(), threads(point.threads))
 }
 
-/// The fastest line of each workload and operation.
 pub fn fastest<'a>(points: &[Line<'a, MemoryKey>]) -> Vec<Line<'a, MemoryKey>> {
     best(points, |key| (&key.workload, key.op), |point| point.rate.estimate, Estimate::exceeds)
 }

@@ -17,7 +17,6 @@ use crate::chart::grid::Column;
 use crate::label::{Axis, Common, block_words};
 use crate::net::label::params;
 
-/// What the benchmarks of a series are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetKind {
     Rate,
@@ -30,7 +29,6 @@ pub enum NetKind {
 pub struct NetKey {
     pub kind: NetKind,
     pub protocol: Protocol,
-    /// Bytes of a block or message.
     pub block: u64,
 }
 

@@ -93,7 +93,6 @@ pub struct TableColumn {
     pub is_joined: bool,
 }
 
-/// How a column is set in a terminal.
 #[derive(Debug)]
 pub struct TextHeading {
     pub words: String,
@@ -238,7 +237,6 @@ pub(super) struct Spec {
 pub(super) struct ToolColumns {
     /// Names of the tool's programs; the first that was run counts.
     pub(super) programs: &'static [&'static str],
-    /// What its values are, for a note.
     pub(super) about: &'static str,
     pub(super) text: [&'static str; 2],
     pub(super) grid: [&'static str; 2],
@@ -378,7 +376,6 @@ impl Spec {
     }
 }
 
-/// A sentence below a table.
 #[derive(Debug)]
 pub(super) struct Note {
     text: String,
@@ -437,7 +434,6 @@ pub(super) fn labels<P, G: PartialEq>(
 }
 
 impl ClassicTable {
-    /// The notes for a terminal that shows these columns.
     pub fn text_notes(&self, shown: &[GivesWay]) -> Vec<String> {
         let notes = self.notes.iter().filter(|note| note.in_text);
         notes.filter(|note| note.needs.is_none_or(|own| shown.contains(&own))).map(|note| note.text.clone()).collect()
@@ -462,7 +458,6 @@ impl ClassicTable {
     }
 }
 
-/// Times by threads: a line for each series.
 #[derive(Debug)]
 pub struct SideBySide {
     pub title: &'static str,

@@ -185,7 +185,6 @@ pub struct Series<K> {
     pub points: Vec<Point>,
 }
 
-/// A line with the series that it is in.
 pub type Line<'a, K> = (&'a Series<K>, &'a Point);
 
 /// The benchmarks of a classic run in the table of this name; none of other runs.

@@ -46,7 +46,8 @@ pub(super) fn expand(request: &Request, machine: &Machine) -> Result<Vec<Planned
     check_sizes(blocks)?;
     // What the filter excludes takes no room and refuses nothing.
     let is_asked = |row: &Planned| is_asked(request, &row.experiment.id);
-    let wanted = rows_on(&Ground::without_bounds(request), request, machine);
+    let unbounded = Ground { target: request.disk.as_ref(), ..Ground::default() };
+    let wanted = rows_on(&unbounded, request, machine);
     let asked: Vec<&DiskParams> =
         wanted.iter().filter(|(row, _)| is_asked(row)).filter_map(|(row, _)| row.experiment.disk()).collect();
     let ground = Ground::find(request, &asked)?;
@@ -221,7 +222,6 @@ fn sampling(request: &Request, stanza: &DiskChoice, params: &DiskParams) -> (Sam
     (exact(&sampling, sample_seconds), Some(requests))
 }
 
-/// Consecutive rounds of one process run, without a warm-up.
 fn rounds(request: &Request, sampling: &Sampling, steady: Steady) -> Sampling {
     Sampling {
         samples: steady.rounds,

@@ -82,21 +82,7 @@ fn laid_out(bytes: u64) -> Held {
 }
 
 fn params(pattern: DiskPattern, op: DiskOp, block: u64, depth: u32, engine: DiskEngine) -> DiskParams {
-    DiskParams {
-        pattern,
-        op,
-        block,
-        size: 0,
-        depth,
-        load_percent: None,
-        engine,
-        direct: true,
-        sync: DiskSync::None,
-        cache: DiskCache::Bypassed,
-        layout: DiskLayout::Shared,
-        threads: 1,
-        path: String::new(),
-    }
+    DiskParams { size: 0, engine, ..DiskParams::new(pattern, op, block, depth) }
 }
 
 fn task(params: &DiskParams, held: &Held, launch: u32) -> Task {
@@ -189,7 +175,7 @@ fn every_kind_counts_with(engine: DiskEngine) {
             Ok(flow) => flow,
             // An engine that is not available is a reason, and only where it was requested.
             Err(Trouble::Unavailable(why)) if params.engine == DiskEngine::Libaio => {
-                assert!(why.starts_with("libaio cannot be had: "), "{why}");
+                assert!(why.starts_with("libaio is not available: "), "{why}");
                 continue;
             }
             Err(trouble) => panic!("{params:?}: {trouble}"),
@@ -420,7 +406,7 @@ fn trouble_is_a_sentence_that_names_the_file() {
     // In the page cache, where native requests would be carried out one by one.
     let cached = DiskParams { direct: false, ..params(DiskPattern::Random, DiskOp::Read, 4096, 4, DiskEngine::Libaio) };
     let is_refused =
-        |trouble: &Trouble| matches!(trouble, Trouble::Unavailable(why) if why.starts_with("libaio cannot be had"));
+        |trouble: &Trouble| matches!(trouble, Trouble::Unavailable(why) if why.starts_with("libaio is not available"));
     assert!(open(&cached, &held, 1).err().is_some_and(|trouble| is_refused(&trouble)));
     // Shorter than it should be: reads return too few bytes.
     for engine in direct_engines(&held) {

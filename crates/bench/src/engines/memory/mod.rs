@@ -50,26 +50,13 @@ impl Engine for MemoryEngine {
 #[cfg(test)]
 mod tests {
     use model::experiment::{MemoryParams, Params};
-    use model::isa::{Isa, MemoryOp, Pages};
+    use model::isa::{Isa, MemoryOp};
 
     use super::*;
+    use crate::tests::memory_params;
 
     pub(super) fn params(pattern: MemoryPattern, op: MemoryOp, working_set: u64) -> MemoryParams {
-        MemoryParams {
-            pattern,
-            op,
-            block: None,
-            working_set,
-            pages: Pages::Huge2M,
-            isa: Isa::Scalar,
-            chains: None,
-            group: None,
-            background: None,
-            placement: None,
-            threads: 1,
-            level: None,
-            nodes: None,
-        }
+        MemoryParams { pattern, op, working_set, isa: Isa::Scalar, ..memory_params(MemoryOp::Read, 1) }
     }
 
     #[test]

@@ -34,7 +34,6 @@ pub(super) struct NetFlow {
     at: At,
 }
 
-/// Where a thread is in its process run.
 struct At {
     session: Arc<Session>,
     thread: usize,

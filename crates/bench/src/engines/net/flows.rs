@@ -20,9 +20,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// From the client to the server.
     Up,
-    /// From the server to the client.
     Down,
     Back,
 }

@@ -1,10 +1,9 @@
 //! Real sockets, and kernels that refuse calls.
 
-use std::cell::Cell;
-use std::os::fd::RawFd;
 use std::time::Duration;
 
 use super::*;
+use crate::file::tests::{on_a_thread, refuse};
 
 /// Two sockets at this address, connected to each other.
 fn pair(home: &str) -> (UdpSocket, UdpSocket) {
@@ -15,82 +14,13 @@ fn pair(home: &str) -> (UdpSocket, UdpSocket) {
     (near, far)
 }
 
-/// The real kernel behind a filter that refuses some calls.
-#[derive(Default)]
-struct Filter {
-    send_many: Option<i32>,
-    receive_many: Option<i32>,
-    set: Option<i32>,
-    /// Refuses messages of more bytes than this.
-    longest: Option<(usize, i32)>,
-    /// Lets this number of messages of a call pass.
-    at_once: Option<usize>,
-    calls: Cell<usize>,
-}
-
-impl Filter {
-    fn pass(&self, refusal: Option<i32>) -> io::Result<()> {
-        self.calls.set(self.calls.get() + 1);
-        refusal.map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(number)))
-    }
-
-    fn refusal(&self, header: &libc::mmsghdr) -> Option<i32> {
-        // SAFETY: the header points to one live vector.
-        let length = unsafe { (*header.msg_hdr.msg_iov).iov_len };
-        self.longest.filter(|(longest, _)| length > *longest).map(|(_, number)| number)
-    }
-}
-
-impl Kernel for Filter {
-    unsafe fn send_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
-        self.pass(self.send_many.or_else(|| self.refusal(&headers[0])))?;
-        let count = self.at_once.map_or(headers.len(), |most| most.min(headers.len()));
-        // SAFETY: passed on.
-        unsafe { Linux.send_many(socket, &mut headers[..count]) }
-    }
-
-    unsafe fn send_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
-        self.pass(self.refusal(header))?;
-        // SAFETY: passed on.
-        unsafe { Linux.send_one(socket, header) }
-    }
-
-    unsafe fn receive_many(&self, socket: RawFd, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
-        self.pass(self.receive_many)?;
-        // SAFETY: passed on.
-        unsafe { Linux.receive_many(socket, headers) }
-    }
-
-    unsafe fn receive_one(&self, socket: RawFd, header: &mut libc::mmsghdr) -> io::Result<()> {
-        // SAFETY: passed on.
-        unsafe { Linux.receive_one(socket, header) }
-    }
-
-    fn set(&self, socket: RawFd, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        self.pass(self.set)?;
-        Linux.set(socket, level, option, value)
-    }
-}
-
-/// Fills a batch with datagrams that differ.
-fn written<K: Kernel>(outbox: &mut Sender<K>) -> usize {
-    let datagrams = outbox.arena.chunks_exact_mut(outbox.datagram_bytes);
-    let mut count = 0;
-    for (number, datagram) in datagrams.enumerate() {
+/// Sends a whole batch of datagrams that differ and receives it, in pieces that fit into a receive buffer; the number of
+/// send calls.
+fn transfer(outbox: &mut Sender, inbox: &mut Receiver, near: &UdpSocket, far: &UdpSocket) -> usize {
+    let count = outbox.capacity();
+    for (number, datagram) in outbox.datagrams().enumerate() {
         datagram.fill(u8::try_from(number).unwrap());
-        count += 1;
     }
-    count
-}
-
-/// Sends a whole batch and receives it, in pieces that fit into a receive buffer; the number of send calls.
-fn transfer<K: Kernel, L: Kernel>(
-    outbox: &mut Sender<K>,
-    inbox: &mut Receiver<L>,
-    near: &UdpSocket,
-    far: &UdpSocket,
-) -> usize {
-    let count = written(outbox);
     // The default receive buffer holds about 200 KB with the kernel's own part.
     let step = (60_000 / outbox.datagram_bytes).clamp(1, 4);
     let (mut sent, mut received, mut calls) = (0, 0, 0);
@@ -151,7 +81,7 @@ fn the_calls_in_use_are_reported() {
 #[test]
 fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
     let (near, far) = pair("127.0.0.1");
-    if Linux.set(near.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 1472).is_err() {
+    if set_socket_option(near.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 1472).is_err() {
         eprintln!("SKIPPED: this kernel has no segmentation offload");
         return;
     }
@@ -168,60 +98,64 @@ fn a_message_is_cut_into_segments_and_the_last_may_be_short() {
 }
 
 #[test]
-fn every_refusal_leads_to_the_next_method() {
-    let refused = |filter: Filter, offload: bool| {
-        let (near, far) = pair("127.0.0.1");
-        let mut outbox = Sender::with(filter, &near, 1000, offload);
-        let mut inbox = Receiver::new(&far, 1000, false);
-        transfer(&mut outbox, &mut inbox, &near, &far);
-        (outbox.segments > 1, outbox.many)
+fn a_sender_without_its_call_sends_one_datagram_at_a_time() {
+    for error in [libc::ENOSYS, libc::EPERM] {
+        on_a_thread(&[(libc::SYS_sendmmsg, None, error)], || {
+            let (near, far) = pair(HOMES[0]);
+            let (mut outbox, mut inbox) = (Sender::new(&near, 1000, false), Receiver::new(&far, 1000, false));
+            assert_eq!(transfer(&mut outbox, &mut inbox, &near, &far), outbox.capacity());
+            assert_eq!(outbox.in_use().count(), 0);
+        });
+    }
+}
+
+#[test]
+fn messages_that_cannot_be_cut_are_sent_as_datagrams() {
+    let in_use = |near: &UdpSocket, far: &UdpSocket| {
+        let (mut outbox, mut inbox) = (Sender::new(near, 1000, true), Receiver::new(far, 1000, false));
+        transfer(&mut outbox, &mut inbox, near, far);
+        outbox.in_use().collect::<Vec<_>>()
     };
-    for number in [libc::ENOSYS, libc::EPERM] {
-        assert_eq!(refused(Filter { send_many: Some(number), ..Filter::default() }, false), (false, false));
+    let (near, far) = pair(HOMES[0]);
+    // Without checksums the kernel cuts no message, and says so on sending.
+    set_socket_option(near.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
+    assert_eq!(in_use(&near, &far), ["sendmmsg"]);
+    let (near, far) = pair(HOMES[0]);
+    on_a_thread(&[(libc::SYS_setsockopt, Some(libc::SOL_UDP.cast_unsigned()), libc::ENOPROTOOPT)], move || {
+        assert_eq!(in_use(&near, &far), ["sendmmsg"]);
+    });
+    for error in [libc::EIO, libc::EINVAL, libc::EMSGSIZE] {
+        on_a_thread(&[(libc::SYS_sendmmsg, None, error)], move || {
+            let (near, _far) = pair(HOMES[0]);
+            let mut outbox = Sender::new(&near, 1000, true);
+            assert_eq!(outbox.send(&near, 0..2).unwrap_err().raw_os_error(), Some(error));
+            assert_eq!(outbox.segments, 1);
+        });
     }
-    for number in [libc::EIO, libc::EINVAL, libc::EMSGSIZE] {
-        let filter = || Filter { longest: Some((1000, number)), ..Filter::default() };
-        assert_eq!(refused(filter(), true), (false, true), "segmentation that fails on sending");
-        let both = Filter { send_many: Some(libc::ENOSYS), ..filter() };
-        assert_eq!(refused(both, true), (false, false));
-    }
-    let old = Filter { set: Some(libc::ENOPROTOOPT), ..Filter::default() };
-    assert_eq!(refused(old, true), (false, true));
 }
 
 #[test]
 fn a_receiver_without_its_calls_takes_one_at_a_time() {
-    for filter in [
-        Filter { receive_many: Some(libc::ENOSYS), ..Filter::default() },
-        Filter { receive_many: Some(libc::EPERM), set: Some(libc::ENOPROTOOPT), ..Filter::default() },
-    ] {
-        let no_coalescing = filter.set.is_some();
-        let (near, far) = pair("127.0.0.1");
-        let mut outbox = Sender::new(&near, 1472, true);
-        let mut inbox = Receiver::with(filter, &far, 1472, true);
-        transfer(&mut outbox, &mut inbox, &near, &far);
-        assert!(!inbox.many);
-        assert!(!(no_coalescing && inbox.coalesced));
-        assert_eq!(inbox.stamped, !no_coalescing, "the refused option");
-        assert!(inbox.datagrams().all(|one| one.came_nanoseconds.is_some() <= inbox.stamped));
+    let no_options = [libc::SOL_UDP, libc::SOL_SOCKET]
+        .map(|level| (libc::SYS_setsockopt, Some(level.cast_unsigned()), libc::ENOPROTOOPT));
+    let no_call = |error| (libc::SYS_recvmmsg, None, error);
+    for refusals in [vec![no_call(libc::ENOSYS)], [&no_options[..], &[no_call(libc::EPERM)]].concat()] {
+        let no_coalescing = refusals.len() > 1;
+        let (near, far) = pair(HOMES[0]);
+        on_a_thread(&refusals, move || {
+            let (mut outbox, mut inbox) = (Sender::new(&near, 1472, true), Receiver::new(&far, 1472, true));
+            transfer(&mut outbox, &mut inbox, &near, &far);
+            assert!(!inbox.many);
+            assert!(!(no_coalescing && inbox.coalesced));
+            assert_eq!(inbox.stamped, !no_coalescing, "the refused option");
+            assert!(inbox.datagrams().all(|one| one.came_nanoseconds.is_some() <= inbox.stamped));
+        });
     }
-}
-
-#[test]
-fn a_batch_that_is_cut_short_continues_there() {
-    let (near, far) = pair("127.0.0.1");
-    let mut outbox = Sender::with(Filter { at_once: Some(1), ..Filter::default() }, &near, 5000, false);
-    let mut inbox = Receiver::new(&far, 5000, false);
-    let count = written(&mut outbox);
-    assert_eq!(transfer(&mut outbox, &mut inbox, &near, &far), count, "one datagram a call");
 }
 
 #[test]
 fn other_errors_are_returned() {
     let (near, far) = pair("127.0.0.1");
-    let mut outbox = Sender::with(Filter { send_many: Some(libc::ENOBUFS), ..Filter::default() }, &near, 100, true);
-    assert_eq!(outbox.send(&near, 0..1).unwrap_err().raw_os_error(), Some(libc::ENOBUFS));
-    assert_eq!(outbox.kernel.calls.get(), 2, "the option, and one try");
     far.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let error = Receiver::new(&far, 100, true).receive(&far).unwrap_err();
     assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
@@ -239,13 +173,15 @@ fn other_errors_are_returned() {
 
 #[test]
 fn a_message_that_is_refused_later_does_not_change_the_method() {
-    let (near, _far) = pair("127.0.0.1");
-    let mut outbox = Sender::with(Filter::default(), &near, 100, false);
-    outbox.send(&near, 0..2).unwrap();
-    outbox.kernel.send_many = Some(libc::EPERM);
-    let error = outbox.send(&near, 0..2).unwrap_err();
-    let expected = (io::ErrorKind::PermissionDenied, true);
-    assert_eq!((error.kind(), outbox.many), expected, "a firewall, not a filter of calls");
+    on_a_thread(&[], || {
+        let (near, _far) = pair(HOMES[0]);
+        let mut outbox = Sender::new(&near, 100, false);
+        outbox.send(&near, 0..2).unwrap();
+        assert!(refuse(libc::SYS_sendmmsg, None, libc::EPERM));
+        let error = outbox.send(&near, 0..2).unwrap_err();
+        let expected = (io::ErrorKind::PermissionDenied, true);
+        assert_eq!((error.kind(), outbox.many), expected, "a firewall, not a filter of calls");
+    });
 }
 
 #[test]

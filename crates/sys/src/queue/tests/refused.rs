@@ -2,47 +2,6 @@
 
 use super::*;
 
-/// Makes this system call fail with `error` on the calling thread, with `second` only if that is its second argument.
-fn refuse(call: libc::c_long, second: Option<u32>, error: i32) -> bool {
-    let [load, equals, give] = [
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-        libc::BPF_RET | libc::BPF_K,
-    ]
-    .map(|code| u16::try_from(code).unwrap());
-    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // `struct seccomp_data`: the call's number at 0, its second argument at 24.
-    let call = u32::try_from(call).unwrap();
-    let mut program = vec![step(load, 0, 0, 0)];
-    match second {
-        None => program.push(step(equals, 0, 1, call)),
-        Some(second) => {
-            program.extend([step(equals, 0, 3, call), step(load, 0, 0, 24), step(equals, 0, 1, second)]);
-        }
-    }
-    program.push(step(give, 0, 0, libc::SECCOMP_RET_ERRNO | u32::try_from(error).unwrap()));
-    program.push(step(give, 0, 0, libc::SECCOMP_RET_ALLOW));
-    let length = u16::try_from(program.len()).unwrap();
-    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
-    // SAFETY: plain integers, and a program that lives through the call and is copied by it.
-    unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
-    }
-}
-
-/// Runs `then` on a thread of its own with these calls refused.
-fn on_a_thread(refusals: &'static [(libc::c_long, Option<u32>, i32)], then: fn()) {
-    let thread = std::thread::spawn(move || {
-        if refusals.iter().all(|(call, second, answer)| refuse(*call, *second, *answer)) {
-            then();
-        } else {
-            skip(format_args!("no seccomp filter can be set: {}", io::Error::last_os_error()));
-        }
-    });
-    thread.join().unwrap();
-}
-
 /// Checks that opening a ring fails with this reason, and that blocking calls still work.
 fn no_ring_because(why: &str, kind: io::ErrorKind) {
     let options = Options { engine: Engine::IoUring, depth: 4, arena_bytes: BLOCK };
@@ -109,7 +68,7 @@ fn without_a_ring_no_op_requests_end_in_the_loop() {
         let mut queue = open_queue(written_file(BLOCK), Engine::Null, 2, 2 * BLOCK);
         assert_eq!((queue.engine(), queue.features()), (Engine::Null, Vec::new()));
         let notes = queue.stepped_down().join("; ");
-        assert!(notes.starts_with("no_op_requests: io_uring cannot be had"), "{notes}");
+        assert!(notes.starts_with("no_op_requests: io_uring is not available"), "{notes}");
         queue.push(request(0, false, 0)).unwrap();
         queue.push(request(1, true, 9)).unwrap();
         let mut done = Vec::with_capacity(2);
@@ -123,7 +82,7 @@ fn without_a_ring_no_op_requests_end_in_the_loop() {
 fn without_native_asynchronous_io_the_error_has_the_reason() {
     on_a_thread(&[(libc::SYS_io_setup, None, libc::ENOSYS)], || {
         let error = Queue::libaio_available().unwrap_err();
-        assert!(error.to_string().contains("libaio cannot be had") && error.to_string().contains("sandbox"));
+        assert!(error.to_string().contains("libaio is not available") && error.to_string().contains("sandbox"));
     });
     on_a_thread(&[(libc::SYS_io_setup, None, libc::EAGAIN)], || {
         let direct = direct_if_possible(&written_file(BLOCK));

@@ -13,7 +13,7 @@ use model::disk_target::DiskTarget;
 
 /// The files that are held, one for each directory, size, contents and thread; the first thread's may be shared.
 #[derive(Debug, Default)]
-pub(super) struct TestFiles(Vec<Holding>);
+pub(super) struct TestFiles(pub(super) Vec<Holding>);
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
@@ -22,11 +22,11 @@ pub(super) struct Layout {
 }
 
 #[derive(Debug)]
-struct Holding {
+pub(super) struct Holding {
     key: TestFile,
     file: File,
     in_place: Option<bool>,
-    overwritten: bool,
+    pub(super) overwritten: bool,
     /// Directories that were made for it, outermost first: removed with the file, unless they hold something else.
     made: Vec<PathBuf>,
 }
@@ -72,10 +72,6 @@ impl TestFiles {
         for holding in self.0.iter_mut().filter(|holding| holding.path() == path) {
             holding.overwritten = true;
         }
-    }
-
-    pub(super) fn drop_overwritten(&mut self) {
-        self.0.retain(|holding| !holding.overwritten);
     }
 }
 

@@ -75,7 +75,7 @@ impl RunResources for DiskResources<'_> {
     fn provide(&mut self, planned: &Planned, user: User, will_make: WillMake<'_>) -> Result<Provided, String> {
         let Some(params) = planned.experiment.disk() else { return Ok(Provided::default()) };
         if user == User::Worker {
-            self.files.drop_overwritten();
+            self.files.0.retain(|holding| !holding.overwritten);
         }
         let files = TestFile::of_benchmark(params);
         let mut held = files.into_iter().map(|file| self.files.one(file, params, self.layout, self.target, will_make));

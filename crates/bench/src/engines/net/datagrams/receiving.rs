@@ -84,8 +84,7 @@ impl Receiving {
     /// Checks and counts the datagrams that arrived at this time in `messages`; how many of them are new.
     pub(super) fn take(&mut self, (timer, now): (&Timer, u64), messages: usize) -> io::Result<u64> {
         let Self { form, receiver, account, .. } = self;
-        let mut look_at_the_time =
-            (!receiver.is_stamped() && messages == 1).then(|| nanoseconds(timer, self.origin, now));
+        let mut look_at_the_time = (!receiver.stamped && messages == 1).then(|| nanoseconds(timer, self.origin, now));
         self.batches = self.batches.wrapping_add(1);
         let mut look = self.batches.is_multiple_of(VERIFIED_BATCHES);
         let mut new = 0;

@@ -1,8 +1,8 @@
 //! What TCP did for the senders of a process run: between two looks at a connection, over windows, and over threads.
 
 use std::net::TcpStream;
-use std::ops::Add;
 
+use areas::net::tcp_together;
 use model::document::TcpConditions;
 use sys::net::tcp::{TcpState, tcp_state};
 use sys::net::zero_copy::Reported;
@@ -40,30 +40,6 @@ pub(crate) fn since(before: Option<&TcpState>, connection: &TcpStream) -> Option
     Some(between(before?, &tcp_state(connection)?))
 }
 
-fn plus<T: Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
-    one.zip(other).map(|(one, other)| one + other)
-}
-
-fn of_either<T>(one: Option<T>, other: Option<T>, better: fn(T, T) -> T) -> Option<T> {
-    one.into_iter().chain(other).reduce(better)
-}
-
-/// Counts and times of two windows or senders add up; the longest round trip and the smallest window are kept.
-fn together(one: &TcpSent, other: &TcpSent) -> TcpSent {
-    let (a, b) = (&one.tcp, &other.tcp);
-    let tcp = TcpConditions {
-        retransmits: plus(a.retransmits, b.retransmits),
-        round_trip_seconds: of_either(a.round_trip_seconds, b.round_trip_seconds, f64::max),
-        least_round_trip_seconds: of_either(a.least_round_trip_seconds, b.least_round_trip_seconds, f64::min),
-        congestion_window_bytes: of_either(a.congestion_window_bytes, b.congestion_window_bytes, u64::min),
-        busy_seconds: plus(a.busy_seconds, b.busy_seconds),
-        receiver_limited_seconds: plus(a.receiver_limited_seconds, b.receiver_limited_seconds),
-        buffer_limited_seconds: plus(a.buffer_limited_seconds, b.buffer_limited_seconds),
-    };
-    let zero_copy_sends = plus(one.zero_copy_sends, other.zero_copy_sends);
-    TcpSent { tcp, zero_copy_sends, copied_sends: plus(one.copied_sends, other.copied_sends) }
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InSamples(Option<TcpSent>);
 
@@ -71,17 +47,24 @@ impl InSamples {
     /// Adds a window, if it is known. The round trip and the congestion window are those at its end.
     pub(crate) fn add(&mut self, window: Option<TcpSent>) -> Option<TcpSent> {
         if let Some(window) = window {
-            let sum = self.0.map_or(window, |sum| together(&sum, &window));
-            let TcpConditions { round_trip_seconds, congestion_window_bytes, .. } = window.tcp;
-            let tcp = TcpConditions { round_trip_seconds, congestion_window_bytes, ..sum.tcp };
-            self.0 = Some(TcpSent { tcp, ..sum });
+            self.0 = of_all(&[self.0, Some(window)]);
+            if let Some(TcpSent { tcp, .. }) = &mut self.0 {
+                tcp.round_trip_seconds = window.tcp.round_trip_seconds;
+                tcp.congestion_window_bytes = window.tcp.congestion_window_bytes;
+            }
         }
         self.0
     }
 }
 
-pub(crate) fn of_all(senders: &[Option<TcpSent>]) -> Option<TcpSent> {
-    senders.iter().flatten().copied().reduce(|one, other| together(&one, &other))
+/// Of all windows or senders that are known.
+pub(crate) fn of_all(all: &[Option<TcpSent>]) -> Option<TcpSent> {
+    let all = || all.iter().flatten();
+    Some(TcpSent {
+        tcp: tcp_together(all().map(|one| &one.tcp))?,
+        zero_copy_sends: all().map(|one| one.zero_copy_sends).sum(),
+        copied_sends: all().map(|one| one.copied_sends).sum(),
+    })
 }
 
 /// Share of the sends with `MSG_ZEROCOPY` whose copy was spared, if there were any.
