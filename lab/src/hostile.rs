@@ -48,7 +48,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Tests each kind and writes the page; whether all clients were served in time.
 fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {
     let program = build(shell)?;
     let key = std::env::temp_dir().join(format!("assay-lab-hostile-{}.key", std::process::id()));
@@ -68,7 +67,6 @@ fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {
     Ok(tested.iter().all(Tested::holds))
 }
 
-/// What each kind of hostile connection sends.
 fn kinds() -> [(&'static str, Vec<u8>); 6] {
     let preface = [b"assaynet\x01\x01\0\0\0\0\0\0", &[b'0'; 32][..]].concat();
     let frame = |body: &str| [&u32::try_from(body.len()).unwrap_or(0).to_be_bytes(), body.as_bytes()].concat();
@@ -171,7 +169,6 @@ fn clients(server: &Server, program: &Path, key: &Path) -> Clients {
 struct Attack<'a> {
     address: SocketAddr,
     bytes: &'a [u8],
-    /// Connections per second of all threads.
     rate: u64,
 }
 

@@ -9,9 +9,7 @@ use std::sync::OnceLock;
 use bench::store::Store;
 use report::Style;
 
-/// Narrower terminals wrap our lines.
 const LEAST_COLUMNS: usize = 20;
-/// The widest table, in columns.
 const MOST_COLUMNS: usize = 120;
 
 /// One variable; an empty one counts as absent.
@@ -24,7 +22,6 @@ pub(crate) fn text(name: &str) -> Option<String> {
     variable(name)?.into_string().ok()
 }
 
-/// All variables, for programs that are started as if by hand.
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 pub(crate) fn everything() -> BTreeMap<String, String> {
     let text = |text: OsString| text.to_string_lossy().into_owned();

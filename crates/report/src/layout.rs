@@ -63,7 +63,6 @@ fn pad(text: &str, to: usize, align: Align) -> String {
     if align == Align::Right { format!("{fill}{text}") } else { format!("{text}{fill}") }
 }
 
-/// The widths before the decimal point and from it on; `None` for text.
 fn around_point(text: &str) -> Option<(usize, usize)> {
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '+' | '-'));
     let point = text.find(['.', ' ']).unwrap_or(text.len());
@@ -96,7 +95,6 @@ impl Block {
         Self { heading: heading.into(), align, columns: columns.collect() }
     }
 
-    /// One column, its heading on the side of its texts.
     pub(crate) fn single(heading: impl Into<String>, align: Align, cells: impl IntoIterator<Item = Cell>) -> Self {
         let side = if align == Align::Right { align } else { Align::Left };
         Self::new(heading, side, vec![Column::new(align, cells)])
@@ -138,7 +136,6 @@ pub(crate) fn table_width(blocks: &[Block], gap: usize) -> usize {
     shown().map(Block::width).sum::<usize>() + gap * shown().count().saturating_sub(1)
 }
 
-/// The blocks side by side, headings first, without trailing blanks.
 pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> {
     let shown = blocks.iter().filter(|block| !block.columns.is_empty());
     let blocks: Vec<Vec<String>> = shown.map(|block| block.lines(style)).collect();

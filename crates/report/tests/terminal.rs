@@ -36,7 +36,6 @@ fn the_other_ways_of_setting_it() {
     snapshot("terminal_troubled_120_color", &colored.replace('\x1b', "␛"));
 }
 
-/// Takes colours out again.
 fn uncolored(text: &str) -> String {
     let mut parts = text.split('\x1b');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -291,7 +290,6 @@ fn bytes_written_are_shown_at_the_end() {
     assert!(!running(&document).contains("Written to the disk"));
 }
 
-/// The text of a document without its line breaks.
 fn running(document: &Document) -> String {
     render(document, &RICH).split_whitespace().collect::<Vec<_>>().join(" ")
 }

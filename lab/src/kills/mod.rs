@@ -57,7 +57,6 @@ fn numbers(arguments: &[String]) -> Result<[u64; 3], String> {
     Ok(numbers)
 }
 
-/// Trials of one kind of ending.
 struct Line {
     what: String,
     trials: u64,
@@ -76,7 +75,6 @@ impl Line {
     }
 }
 
-/// What the page shows.
 struct Outcomes {
     seed: u64,
     lines: Vec<Line>,
@@ -112,7 +110,6 @@ struct Campaign {
     page: PathBuf,
     program: PathBuf,
     random: Random,
-    /// The usual time of a run of each kind.
     usual: Vec<Duration>,
     /// A folder of a complete run.
     complete: PathBuf,
@@ -154,7 +151,6 @@ impl Campaign {
         Ok(())
     }
 
-    /// Makes one trial of the kind `at`, which counts in a line of the table.
     fn trial(
         &mut self,
         number: u64,

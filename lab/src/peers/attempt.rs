@@ -77,7 +77,6 @@ fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> 
     Record::new(&line)
 }
 
-/// A record of a comparison: a benchmark, a metric and a tool.
 impl Record {
     pub(super) fn marked(mut self, mark: Mark) -> Self {
         let (field, suffix) = mark.field();

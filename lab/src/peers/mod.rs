@@ -21,14 +21,12 @@ use crate::record::{Record, build, fresh_folder, records, write};
 use attempt::{ATTEMPTS, DISK, Mark, VETH};
 use veth::SUITE;
 
-/// Every measurement of the kernels' limits, one benchmark a line.
 const LIMITS: &str = "lab/data/limits.jsonl";
 /// Measures every kernel of the machine, on one thread and on all cores.
 const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 const LIMIT_RUNS: usize = 2;
 const EVIDENCE: &str = "docs/evidence";
 const AREAS: &[&str] = &["cpu", "linpack", "memory", DISK, "net"];
-/// Pairs of each of them, as in the suite.
 const VETH_PAIRS: u32 = 20;
 /// A file system on a loop device: `$1` is its image, `$2` where it is mounted. On a virtual disk the exit to the hypervisor
 /// dominates the CPU time of a request at queue depth 1, equally for every program. On a loop device a kernel thread does that
@@ -179,7 +177,6 @@ fn keep_awake(shell: &Shell) -> Result<Vec<Held>, String> {
     (0..cpus.get()).map(|cpu| Held::busy(":", &format!("chrt --idle 0 taskset -c {cpu}"), &[])).collect()
 }
 
-/// The document of a run of the program, whose folder `arguments` gets.
 fn measure(
     shell: &Shell,
     program: &Path,
@@ -197,7 +194,6 @@ fn measure(
     serde_json::from_str(&text).map_err(|error| format!("the document is not JSON: {error}"))
 }
 
-/// Appends lines to a file and writes the pages again.
 fn keep(root: &Path, file: &str, new: &[Record]) -> Result<(), String> {
     let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     for record in new {

@@ -30,7 +30,6 @@ Written by `cargo lab peers limits`. Reference tools are compared in [performanc
 [limits.jsonl](../../lab/data/limits.jsonl).
 ";
 
-/// The folder of the machines that are not on the front page.
 pub(super) const FOLDER: &str = "performance";
 pub(super) const COMMANDS_OF_LAST: &str = "performance-commands.md";
 
@@ -116,16 +115,4 @@ pub(super) fn quantity(value: f64, unit: &str) -> String {
 /// The text of a table's cell, – if it is unknown.
 pub(super) fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "–".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_have_four_digits() {
-        assert_eq!(quantity(4.2e9, "B/s"), "4.200 GB/s");
-        assert_eq!(quantity(18.23e-6, "s"), "18.23 µs");
-        assert_eq!(quantity(687_000.0, "1/s"), "687.0 k/s");
-    }
 }

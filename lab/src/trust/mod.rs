@@ -95,4 +95,14 @@ mod tests {
         assert!(names(&["gpu"]).is_err() && names(&["live", "page"]).is_err());
         assert!(PARTS.iter().all(|part| USAGE.contains(part.name)));
     }
+
+    #[test]
+    fn smoke_the_page_is_the_one_written_from_the_recorded_data() {
+        let shell = Shell::at_root();
+        let current = std::fs::read_to_string(shell.root().join(PAGE)).unwrap();
+        assert!(
+            current == page::render(&records(shell.root(), RESULTS)),
+            "it is not what `cargo lab trust page` writes"
+        );
+    }
 }

@@ -63,7 +63,6 @@ pub(crate) fn references(arguments: &References) -> Result {
     Ok(if any_failed { Outcome::Failed } else { Outcome::Done })
 }
 
-/// The progress on standard error: a live line on a terminal, elsewhere a line for each finished tool.
 #[derive(Default)]
 struct Progress {
     bar: Option<ProgressBar>,

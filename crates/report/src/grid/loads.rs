@@ -11,7 +11,6 @@ use areas::disk::label::{other_words, params, sync_words};
 use areas::label::{area_title, block_words};
 use model::number::{Notation, quantity};
 
-/// The measured open-loop rows.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let time = |row: &Row, of: fn(&Percentiles) -> f64| {
         let latency = row.metric(MetricName::Latency).and_then(|latency| latency.summary.percentiles);

@@ -12,7 +12,6 @@ use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::{Label, area_title};
 use model::number::{Notation, UnitScale, quantity};
 
-/// A line for each metric and tool.
 pub(super) fn grid(area: Area, rows: &[&Row]) -> Grid {
     let shown = |row: &Row, metric: &Metric, value: Option<f64>| {
         Cell::number(value, |value| quantity(value, Notation::of(row.area, metric.unit)))

@@ -10,7 +10,6 @@ use super::table::{ColumnOf, table};
 use areas::chart::grid::{Cell, Column, Grid, GridLine};
 use areas::label::Label;
 
-/// A line for each kind, those that lower a confidence first.
 pub(super) fn grid(document: &Document) -> Grid {
     let columns: [ColumnOf<'_, (&Row, &Warning, u64)>; 6] = [
         (Column::text("Warning"), &|(_, warning, _)| Cell::text(warning.code.as_str().replace('_', " "))),

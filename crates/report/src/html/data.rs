@@ -24,9 +24,7 @@ pub(crate) struct File {
     name: &'static str,
     media: &'static str,
     about: &'static str,
-    /// Its unpacked size.
     size: String,
-    /// The content, compressed by gzip, in base64.
     packed: String,
 }
 
@@ -63,7 +61,6 @@ fn round(value: &mut Value) {
     }
 }
 
-/// A file before it is packed: name, media type, description, content.
 pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
 
 /// The files that fit into this many characters, in their order.

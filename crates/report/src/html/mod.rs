@@ -66,7 +66,6 @@ fn write_value(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Re
     }
 }
 
-/// Everything on the page but the data.
 fn page(document: &Document) -> Value {
     // Links lead to lines of tables, so the tables come first.
     let mut anchors = Anchors::of(document);

@@ -13,7 +13,6 @@ use areas::disk::label as disk;
 use areas::label::Label;
 use model::number::{counted, duration, percent, quantity, size};
 
-/// A sentence or two; nothing where nothing was measured.
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     let measured: Vec<&Row> = document.experiments.iter().filter(|row| row.status == Status::Ok).collect();
     let waited = document.conditions.waited_seconds.filter(|waited| *waited > 0.0);
@@ -69,7 +68,6 @@ fn together(measured: &[&Row]) -> Option<String> {
     Some(format!("{began}{slowest}."))
 }
 
-/// The time for generating a random order.
 fn orders(measured: &[&Row]) -> Option<String> {
     let generated = measured.iter().filter_map(|row| Some((*row, row.conditions.order_seconds?)));
     let mut orders: Vec<(&Row, f64)> = generated.collect();
@@ -128,7 +126,6 @@ fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
     }
 }
 
-/// Process runs with interference.
 fn disturbances(measured: &[&Row]) -> Option<String> {
     let sum = |of: fn(&Row) -> Option<u32>| measured.iter().filter_map(|row| of(row)).map(u64::from).sum::<u64>();
     let disturbed = sum(|row| row.conditions.disturbed_launches);

@@ -12,7 +12,6 @@ use crate::commands::compare::since_previous;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
-/// The file for a copy of the document.
 fn json_file(options: &Measure) -> Option<&Path> {
     options.json.as_deref().filter(|path| *path != Path::new("-"))
 }

@@ -12,7 +12,6 @@ use report::chart::{DrawnChart, charts, standalone};
 use super::png::images;
 use crate::exit::{Outcome, Result, complain, print};
 
-/// Writes every chart of the document into an absent or empty folder.
 pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
     let charts = charts(document);
     if charts.is_empty() {
@@ -55,10 +54,8 @@ fn usable(folder: &Path) -> Result<bool> {
     }
 }
 
-/// A file's name and its bytes.
 type File = (String, Vec<u8>);
 
-/// Every chart as SVG and, if possible, as PNG; else why not.
 fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
     let drawn: Vec<(&str, String)> = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart))).collect();
     let (images, remark) = images(&drawn)?;
