@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use bench::store::Store;
 use report::Style;
 
-const LEAST_COLUMNS: usize = 20;
+const LEAST_COLUMNS: usize = 40;
 const MOST_COLUMNS: usize = 120;
 
 /// One variable; an empty one counts as absent.
@@ -55,15 +55,6 @@ static COLOR: OnceLock<Color> = OnceLock::new();
 
 pub(crate) fn set_color(color: Color) {
     let _ = COLOR.set(color);
-}
-
-/// The folders of fonts: the user's, then the system's.
-#[cfg(feature = "png")]
-pub(crate) fn font_folders() -> Vec<PathBuf> {
-    let home = variable("HOME").map(PathBuf::from);
-    let data = variable("XDG_DATA_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".local/share")));
-    let own = data.map(|data| data.join("fonts")).into_iter().chain(home.map(|home| home.join(".fonts")));
-    own.chain(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]
