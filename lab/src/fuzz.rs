@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Instant;
 
 use xtask::process::succeeds;
@@ -44,24 +44,16 @@ struct Line {
     crashes: usize,
 }
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+/// Fuzzes every target; whether none crashed.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
     let executions = match arguments {
         [] => Some(EXECUTIONS),
         [count] => count.parse().ok(),
         _ => None,
     };
-    let done = executions.ok_or_else(|| "EXECUTIONS is not a number".to_owned()).and_then(|count| all(shell, count));
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("fuzz: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    all(shell, executions.ok_or("EXECUTIONS is not a number")?)
 }
 
-/// Fuzzes every target; whether none crashed.
 fn all(shell: &Shell, executions: u64) -> Result<bool, String> {
     let folder = shell.root().join("fuzz");
     seeds(shell, &folder)?;

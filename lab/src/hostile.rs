@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -32,20 +32,14 @@ const WARM_UP: Duration = Duration::from_secs(2);
 /// A client's end is noticed within the server's poll interval.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+/// Whether all clients were served in time.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
     let rate = match arguments {
-        [] => Ok(RATE),
-        [rate] => rate.parse().map_err(|_| format!("'{rate}' is not a number of connections per second")),
-        _ => Err("too many arguments".to_owned()),
+        [] => RATE,
+        [rate] => rate.parse().map_err(|_| format!("'{rate}' is not a number of connections per second"))?,
+        _ => return Err("too many arguments".to_owned()),
     };
-    match rate.and_then(|rate| campaign(shell, rate)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("hostile: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    campaign(shell, rate)
 }
 
 fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {

@@ -6,7 +6,6 @@ mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use stats::random::Random;
@@ -31,18 +30,10 @@ const EARLY: u64 = 4;
 /// Trials between two writes of the page.
 const SHOWN: u64 = 25;
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let done = match arguments {
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
+    match arguments {
         [first, rest @ ..] if first == "--listen" => kinds::listen(rest).map(|()| true),
         _ => numbers(arguments).and_then(|numbers| campaign(shell, numbers)),
-    };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("kills: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
     }
 }
 

@@ -9,7 +9,6 @@ mod texts;
 mod veth;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use bench::references::detect::Places;
 use xtask::process::{announce, is_there};
@@ -106,9 +105,9 @@ impl Request {
     }
 }
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     let root = shell.root();
-    let done = match arguments {
+    match arguments {
         [word] if word == "page" => write_pages(root),
         [word] if word == "limits" => measure_limits(shell).and_then(|new| keep(root, LIMITS, &new)),
         [word, run] if word == "from" => {
@@ -117,13 +116,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         _ => Request::read(arguments)
             .and_then(|request| compare(shell, &request))
             .and_then(|new| keep(root, ATTEMPTS, &new)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            println!("peers: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
     }
 }
 

@@ -9,7 +9,6 @@ mod statistics;
 mod undisturbed;
 mod verdicts;
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use program::{Keeper, RESULTS};
@@ -38,14 +37,8 @@ const PARTS: &[Part] = &[
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    match chosen(arguments).and_then(|parts| run_parts(shell, &parts)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            println!("trust: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
+    run_parts(shell, &chosen(arguments)?)
 }
 
 fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
