@@ -147,19 +147,6 @@ pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> 
     (0..count).map(line).collect()
 }
 
-/// A line of a table that fits nowhere, as a list of headings with their texts, each line after `indent`.
-pub(crate) fn record(blocks: &[Block], index: usize, indent: &str, style: &Style) -> Vec<String> {
-    let entry = |block: &Block| {
-        let cells = block.columns.iter().map(|column| column.cells[index].text.trim());
-        let texts: Vec<&str> = cells.filter(|text| !text.is_empty()).collect();
-        let heading = Some(block.heading.as_str()).filter(|heading| !heading.is_empty());
-        (!texts.is_empty()).then(|| heading.into_iter().chain(texts).collect::<Vec<_>>().join(" "))
-    };
-    let entries: Vec<String> = blocks.iter().filter_map(entry).collect();
-    let lines = flow(&entries, "  ", style.width.saturating_sub(width(indent)));
-    lines.iter().map(|line| format!("{indent}{line}")).collect()
-}
-
 /// The first of these tables that fits, with its gap.
 pub(crate) fn fitting(
     choices: impl IntoIterator<Item = (Vec<Block>, usize)>,
@@ -258,22 +245,6 @@ mod tests {
         ];
         assert_eq!(table(&blocks, 2, &Style::PLAIN), ["a   b", "x   1", "y  22"]);
         assert_eq!(table_width(&blocks, 2), 5);
-    }
-
-    #[test]
-    fn a_line_without_room_for_its_table_is_a_list() {
-        let blocks = [
-            Block::new("threads", Align::Right, vec![column(Align::Right, &["1", "2"])]),
-            Block::new("", Align::Left, vec![column(Align::Left, &["GB/s", ""])]),
-            Block::new(
-                "measured",
-                Align::Left,
-                vec![column(Align::Decimal, &["1.0", "22.0"]), column(Align::Left, &["high", "low"])],
-            ),
-        ];
-        let narrow = Style { width: 20, ..Style::PLAIN };
-        assert_eq!(record(&blocks, 0, "  ", &narrow), ["  threads 1  GB/s", "  measured 1.0 high"]);
-        assert_eq!(record(&blocks, 1, "", &Style::PLAIN), ["threads 2  measured 22.0 low"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use model::reference::Reference;
 use model::sample::Metric;
 
 use super::text;
-use crate::grid::references::{ours, scale, verdict_words};
+use crate::grid::tables::{ours, scale, verdict_words};
 use crate::reason::{NO_REASON, reason_words};
 use areas::label::Label;
 

@@ -7,7 +7,7 @@ use model::sample::Metric;
 
 use super::sections::Section;
 use crate::grid::groups::grouped;
-use crate::grid::references::{ours, scale, verdict_words};
+use crate::grid::tables::{ours, scale, verdict_words};
 use crate::layout::{Align, Block, Cell, Column, cut, fitting, table, wrap};
 use crate::reason::{NO_REASON, reason_words};
 use crate::style::{Style, Tone};

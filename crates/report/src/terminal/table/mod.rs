@@ -10,7 +10,7 @@ use model::document::{Row, Status};
 use super::notes::Notes;
 use super::sections::Section;
 use crate::grid::groups::Group;
-use crate::layout::{Block, fitting, record, table, table_width, width, wrap};
+use crate::layout::{Block, fitting, table, table_width, width, wrap};
 use crate::reason::without_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
@@ -153,7 +153,7 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
             return drawn;
         }
     }
-    tall.listed()
+    tall.titled(Parts::NONE, 1)
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
@@ -245,17 +245,6 @@ impl<'a> Table<'a> {
         let room = self.style.width.saturating_sub(width(INDENT));
         let fits = |(parts, gap): &(Parts, usize)| table_width(&self.value_blocks(*parts), *gap) <= room;
         choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
-    }
-
-    /// Values below their labels, each with its heading, where no table fits.
-    fn listed(&self) -> Drawn {
-        let blocks = self.value_blocks(Parts::NONE);
-        let mut lines = self.above(&self.heading(true));
-        for (index, line) in self.lines.iter().enumerate() {
-            let label = line.label.map(|label| wrap(&self.style.clean(&title(label)), "  ", self.style.width));
-            lines.extend(label.into_iter().flatten().chain(record(&blocks, index, INDENT, self.style)));
-        }
-        self.drawn(lines, Parts::NONE)
     }
 
     /// Values below their labels.
