@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use stats::SpreadVerdict;
-
 use super::attempt::{Mark, VETH};
 use super::texts::{
     AWAKE, BETWEEN, COMMANDS_HEAD, COMMANDS_OF_LAST, COSTS, FOLDER, FROM_ELSEWHERE, HEAD, LIMITS_HEAD, ON_A_LOOP,
@@ -101,8 +99,8 @@ fn compared(page: &mut String, here: &[&Record], commands: &str) {
 fn section(page: &mut String, here: &[&Record]) {
     let latest = latest_of(here);
     page.push_str(
-        "| benchmark | tool | ours | theirs | ratio (95 %) | pairs | verdict | spread (95 %) | attempts |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "| benchmark | tool | ours | theirs | ratio (95 %) | pairs | verdict | attempts |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for attempt in &latest {
         let same = here.iter().copied().filter(|other| other.comparison() == attempt.comparison());
@@ -114,7 +112,6 @@ fn section(page: &mut String, here: &[&Record]) {
         "\nCompared with the best tool for each of {all} benchmarks: {at_least} at least as good, {behind} behind, \
          {open} inconclusive."
     );
-    spreads(page, &latest);
     costs(page, &latest);
     tails(page, &latest);
     page.push('\n');
@@ -200,35 +197,6 @@ fn counts(latest: &[&Record]) -> [usize; 4] {
     [verdicts.len(), count("at_least"), count("below"), count("inconclusive")]
 }
 
-/// How many comparisons of each area have a larger spread than the tool.
-fn spreads(page: &mut String, latest: &[&Record]) {
-    let known: Vec<(&str, SpreadVerdict)> =
-        latest.iter().filter_map(|attempt| Some((attempt.area(), attempt.spread_ratio()?.verdict()))).collect();
-    let in_area = |area: &str| {
-        let count = |wanted| known.iter().filter(|one| **one == (area, wanted)).count();
-        let [above, not_above, open] =
-            [SpreadVerdict::Above, SpreadVerdict::NotAbove, SpreadVerdict::CannotTell].map(count);
-        let all = above + not_above + open;
-        format!("{area}: of {all} comparisons {above} above, {not_above} not above, {open} inconclusive")
-    };
-    let areas: Vec<String> = distinct(known.iter().map(|(area, _)| *area)).into_iter().map(in_area).collect();
-    if !areas.is_empty() {
-        let _ = writeln!(page, "\nSpread compared with the tools. {}.", areas.join("; "));
-    }
-}
-
-fn spread(attempt: &Record) -> Option<String> {
-    let spread = attempt.spread_ratio()?;
-    let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
-    let interval = spread.interval.map_or_else(String::new, |[low, high]| format!(" ({} … {})", end(low), end(high)));
-    let verdict = match spread.verdict() {
-        SpreadVerdict::Above => "**above**",
-        SpreadVerdict::NotAbove => "not above",
-        SpreadVerdict::CannotTell => "inconclusive",
-    };
-    Some(format!("{:.2}{interval} {verdict}", spread.ratio))
-}
-
 fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
     let side = |value, cv| {
         let value = or_dash(attempt.number(value).map(|value| quantity(value, attempt.text("unit"))));
@@ -244,7 +212,7 @@ fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
     let [least, most] = [f64::min, f64::max].map(|end| ratios.iter().copied().reduce(end).unwrap_or_default());
     let range = if ratios.len() > 1 { format!(": {least:.3} … {most:.3}") } else { String::new() };
     format!(
-        "| `{}` {} | {} {}{best} | {} | {} | {} | {} | {} | {} | {}{range} |\n",
+        "| `{}` {} | {} {}{best} | {} | {} | {} | {} | {} | {}{range} |\n",
         attempt.text("id"),
         attempt.text("metric"),
         attempt.text("tool"),
@@ -254,7 +222,6 @@ fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
         or_dash(attempt.number("ratio").map(|ratio| format!("{ratio:.3}{interval}"))),
         attempt.number("pairs").unwrap_or(0.0),
         verdict(attempt),
-        or_dash(spread(attempt)),
         all.len(),
     )
 }

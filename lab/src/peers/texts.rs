@@ -10,10 +10,6 @@ machine, and add its document with `cargo lab peers from`. `cargo lab peers page
 
 - **ratio**: our median over theirs, with its 95 % interval over pairs. For latencies, lower is better.
 - **cv**: variation from pair to pair: 1.4826 MAD / median.
-- **spread**: our spread over theirs, with its 95 % interval over the same pairs. It is Rousseeuw and Croux's Qn of the logarithms,
-  after the level common to both sides over a few pairs is removed. *Above*: the whole interval is above 1. *Not above*: the ratio
-  is at most 1 and the interval ends below 1.5. *Inconclusive*: all other cases. 20 pairs fix this ratio to a factor of about 2.
-  – means that the values of the pairs were not kept.
 - **the best of …**: the best of several tools for one benchmark, which is the one to reach.
 - **verdict**: *at least as good*: the ratio favours us, and the worse end of its interval is within 5 % of 1. *Behind*: the whole
   interval favours the tool. *Inconclusive*: all other cases. ± is half of the interval.
