@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Instant;
 
 use xtask::process::succeeds;
@@ -37,7 +37,6 @@ const TARGETS: &[Target] = &[
     Target { name: "machines", share: 1, about: "files of /sys, /proc and /etc" },
 ];
 
-/// What a target did.
 struct Line {
     target: &'static Target,
     executions: u64,
@@ -45,24 +44,16 @@ struct Line {
     crashes: usize,
 }
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+/// Fuzzes every target; whether none crashed.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
     let executions = match arguments {
         [] => Some(EXECUTIONS),
         [count] => count.parse().ok(),
         _ => None,
     };
-    let done = executions.ok_or_else(|| "EXECUTIONS is not a number".to_owned()).and_then(|count| all(shell, count));
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("fuzz: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    all(shell, executions.ok_or("EXECUTIONS is not a number")?)
 }
 
-/// Fuzzes every target; whether none crashed.
 fn all(shell: &Shell, executions: u64) -> Result<bool, String> {
     let folder = shell.root().join("fuzz");
     seeds(shell, &folder)?;
@@ -102,7 +93,6 @@ fn one(shell: &Shell, folder: &Path, target: &'static Target, executions: u64) -
     Ok(Line { target, executions, seconds, crashes: crashes.max(usize::from(!output.status.success())) })
 }
 
-/// The number of executions that libFuzzer prints at its end.
 fn executed(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:")?.trim().parse().ok())
 }
@@ -166,7 +156,6 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries(folder).into_iter().filter(|path| path.is_dir() && !path.is_symlink()).collect()
 }
 
-/// The files in a folder and in those below it.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let deeper = folders(folder).into_iter().flat_map(|inner| below(&inner));
     files(folder).into_iter().filter(|path| !path.is_symlink()).chain(deeper).collect()
@@ -188,7 +177,6 @@ fn table(lines: &[Line]) -> String {
     )
 }
 
-/// Replaces the table between the markers of the page, or adds both.
 fn write_table(page: &Path, table: &str) -> Result<(), String> {
     let text = fs::read_to_string(page).unwrap_or_else(|_| HEAD.to_owned());
     write(page, &with_section([BEGIN, END], &text, table))

@@ -61,7 +61,6 @@ impl Drop for Held {
     }
 }
 
-/// A control group, in its own hierarchy or in the unified one.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) path: PathBuf,
@@ -112,7 +111,6 @@ impl Group {
         self.write(("memory.max", bytes.to_string()), ("memory.limit_in_bytes", bytes.to_string()))
     }
 
-    /// The command that starts another one in the group.
     pub(crate) fn words(&self) -> Vec<String> {
         let enter = self.path.join("cgroup.procs").display().to_string();
         vec!["sh".to_owned(), "-c".to_owned(), "echo $$ > \"$0\" && exec \"$@\"".to_owned(), enter]

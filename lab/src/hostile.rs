@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -32,23 +32,16 @@ const WARM_UP: Duration = Duration::from_secs(2);
 /// A client's end is noticed within the server's poll interval.
 const BETWEEN: Duration = Duration::from_millis(200);
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+/// Whether all clients were served in time.
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
     let rate = match arguments {
-        [] => Ok(RATE),
-        [rate] => rate.parse().map_err(|_| format!("'{rate}' is not a number of connections per second")),
-        _ => Err("too many arguments".to_owned()),
+        [] => RATE,
+        [rate] => rate.parse().map_err(|_| format!("'{rate}' is not a number of connections per second"))?,
+        _ => return Err("too many arguments".to_owned()),
     };
-    match rate.and_then(|rate| campaign(shell, rate)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("hostile: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+    campaign(shell, rate)
 }
 
-/// Tests each kind and writes the page; whether all clients were served in time.
 fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {
     let program = build(shell)?;
     let key = std::env::temp_dir().join(format!("assay-lab-hostile-{}.key", std::process::id()));
@@ -68,7 +61,6 @@ fn campaign(shell: &Shell, rate: u64) -> Result<bool, String> {
     Ok(tested.iter().all(Tested::holds))
 }
 
-/// What each kind of hostile connection sends.
 fn kinds() -> [(&'static str, Vec<u8>); 6] {
     let preface = [b"assaynet\x01\x01\0\0\0\0\0\0", &[b'0'; 32][..]].concat();
     let frame = |body: &str| [&u32::try_from(body.len()).unwrap_or(0).to_be_bytes(), body.as_bytes()].concat();
@@ -171,7 +163,6 @@ fn clients(server: &Server, program: &Path, key: &Path) -> Clients {
 struct Attack<'a> {
     address: SocketAddr,
     bytes: &'a [u8],
-    /// Connections per second of all threads.
     rate: u64,
 }
 

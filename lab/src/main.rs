@@ -24,20 +24,28 @@ use xtask::shell::Shell;
 fn main() -> ExitCode {
     let shell = Shell::at_root();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
-        Some(("cluster", rest)) => slurm::run(&shell, rest),
-        Some(("expectations", rest)) => expectations::run(&shell, rest),
-        Some(("hostile", rest)) => hostile::run(&shell, rest),
-        Some(("kills", rest)) => kills::run(&shell, rest),
-        Some(("fuzz", rest)) => fuzz::run(&shell, rest),
-        Some(("peers", rest)) => peers::run(&shell, rest),
-        Some(("simulate", rest)) => simulate::run(&shell, rest),
-        Some(("trust", rest)) => trust::run(&shell, rest),
+    let (usage, done) = match arguments.split_first().map(|(name, rest)| (name.as_str(), rest)) {
+        Some(("cluster", rest)) => return slurm::run(&shell, rest),
+        Some(("expectations", rest)) => return expectations::run(&shell, rest),
+        Some(("hostile", rest)) => (hostile::USAGE, hostile::run(&shell, rest)),
+        Some(("kills", rest)) => (kills::USAGE, kills::run(&shell, rest)),
+        Some(("fuzz", rest)) => (fuzz::USAGE, fuzz::run(&shell, rest)),
+        Some(("peers", rest)) => (peers::USAGE, peers::run(&shell, rest).map(|()| true)),
+        Some(("simulate", rest)) => (simulate::USAGE, simulate::run(&shell, rest).map(|()| true)),
+        Some(("trust", rest)) => (trust::USAGE, trust::run(&shell, rest).map(|()| true)),
         _ => {
             println!("Usage: cargo lab COMMAND");
             for (usage, about) in COMMANDS {
                 println!("\n  {usage}\n      {about}");
             }
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            println!("{reason}\nUsage: cargo lab {usage}");
             ExitCode::from(2)
         }
     }

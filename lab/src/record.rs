@@ -24,7 +24,6 @@ impl Record {
         Value::Object(self.0.clone()).to_string()
     }
 
-    /// A text, empty if the field is missing.
     pub(crate) fn text(&self, key: &str) -> &str {
         self.0.get(key).and_then(Value::as_str).unwrap_or_default()
     }
@@ -46,7 +45,6 @@ impl Record {
         self.0.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// Texts of a list, such as a command line.
     pub(crate) fn words(&self, key: &str) -> Vec<&str> {
         self.list(key).iter().filter_map(Value::as_str).collect()
     }
@@ -66,7 +64,6 @@ pub(crate) fn confidence(value: &Value) -> &'static str {
     }
 }
 
-/// The records of a file under `root`.
 pub(crate) fn records(root: &Path, file: &str) -> Vec<Record> {
     let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     text.lines().filter_map(Record::parse).collect()
@@ -115,13 +112,11 @@ pub(crate) fn fresh_folder(parent: &Path) -> PathBuf {
     folders.into_iter().find(|path| !path.exists()).unwrap_or_else(|| parent.to_owned())
 }
 
-/// The processes of this machine.
 pub(crate) fn processes() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The words of a process's `cmdline` or `environ`.
 pub(crate) fn words_of(process: u32, file: &str) -> Vec<String> {
     let bytes = std::fs::read(format!("/proc/{process}/{file}")).unwrap_or_default();
     bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()

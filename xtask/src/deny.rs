@@ -14,7 +14,6 @@ use xtask::tally::Tally;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Checks every dependency of the workspace, on every system and with every feature.
 pub(crate) fn run(shell: &Shell) -> Tally {
     let rules = std::fs::read_to_string(shell.root().join("deny.toml")).ok().and_then(|text| text.parse().ok());
     let metadata = output(shell.cargo(&["metadata", "--format-version=1", "--all-features"]).arg("--quiet"));

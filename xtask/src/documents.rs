@@ -11,10 +11,8 @@ use crate::test_runs::build;
 /// The first line of a block of commands that is run here.
 const RUNNABLE: &str = "```console run";
 
-/// How documents build and start the program.
 const RELEASE: &str = "cargo run --release --quiet -- ";
 
-/// Writes the schemas that the code generates.
 pub(crate) fn write_schema(shell: &Shell) -> Tally {
     let test = ["test", "--quiet", "--package", "report", "--test", "schema", "--", "--ignored"];
     Tally::check(succeeds(&mut shell.cargo(&test)))
@@ -41,7 +39,6 @@ pub(crate) fn commands(shell: &Shell) -> Tally {
     tally
 }
 
-/// README.md and every document in `docs/` and its folders.
 fn documents(root: &Path) -> Vec<PathBuf> {
     let files = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let docs = root.join("docs");
@@ -53,7 +50,6 @@ fn documents(root: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// A command of a document and how it ends.
 #[derive(Debug, PartialEq, Eq)]
 struct Documented {
     line: usize,

@@ -4,7 +4,8 @@
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "programs for developers print, read the environment and time their steps"
+    missing_docs,
+    reason = "programs for developers print, read the environment and time their steps; names explain themselves"
 )]
 
 pub mod process;

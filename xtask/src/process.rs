@@ -7,10 +7,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With success.
     Success,
     /// Without success, or it could not be started.
     Failure,
@@ -57,12 +55,6 @@ pub fn announce(command: &Command) {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<String> = words.map(|word| word.display().to_string()).collect();
     println!("$ {}", line.join(" "));
-}
-
-/// Ends a process and everything that it has started.
-pub fn end_with_children(child: &mut Child) {
-    Family::of(child.id()).end();
-    let _ = child.try_wait();
 }
 
 fn started(command: &mut Command) -> Option<Child> {
@@ -171,7 +163,6 @@ impl Lines {
 #[derive(Debug)]
 struct Family(BTreeMap<u32, u64>);
 
-/// A process as `/proc/PID/stat` shows it.
 #[derive(Debug, PartialEq, Eq)]
 struct Process {
     id: u32,
@@ -244,7 +235,6 @@ impl Family {
     }
 }
 
-/// Sends a signal to processes, by the shell's own `kill`: the program of that name is not everywhere.
 fn send<'a>(signal: &str, processes: impl Iterator<Item = &'a u32>) {
     let ids: Vec<String> = processes.map(u32::to_string).collect();
     if !ids.is_empty() {

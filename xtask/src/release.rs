@@ -9,7 +9,6 @@ use xtask::shell::Shell;
 use crate::dist;
 use crate::steps::finish;
 
-/// Builds `dist/` and tags the commit, if the version is right everywhere.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
     let [version] = arguments else {
         println!("Usage: cargo xtask release VERSION");

@@ -19,7 +19,6 @@ pub struct Tool {
     pub needed_for: &'static str,
 }
 
-/// One tool.
 pub const fn tool(
     program: &'static str,
     package: &'static str,
@@ -53,7 +52,6 @@ const TOOLS: &[Tool] = &[
     tool("python3", "python3", "--version", "the independent check of documents"),
 ];
 
-/// Installs what is missing.
 pub fn run(shell: &Shell) -> Tally {
     // Components of Rust that a minimal installation lacks, each with its command of cargo.
     for (component, _) in
@@ -81,19 +79,16 @@ pub fn get(shell: &Shell, tools: &[Tool]) -> Tally {
     tally
 }
 
-/// Whether a program is there and runs.
 pub fn has(program: &str, version: &str) -> bool {
     // Some leave with 1 after they have said their version.
     let mut command = Command::new(program);
     command.arg(version).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Whether cargo knows this command.
 pub fn knows(shell: &Shell, command: &str) -> bool {
     is_there(&mut shell.cargo(&[command, "--version"]))
 }
 
-/// Whether this process has root's identity.
 pub fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
 }

@@ -19,7 +19,6 @@ impl Shell {
         Self { root, cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()) }
     }
 
-    /// The root of the repository.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -29,7 +28,6 @@ impl Shell {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |folder| self.root.join(folder))
     }
 
-    /// The program that `cargo test --workspace` builds.
     pub fn program(&self) -> PathBuf {
         self.target().join("debug/assay")
     }
@@ -41,7 +39,6 @@ impl Shell {
         command
     }
 
-    /// `cargo` with these arguments.
     pub fn cargo(&self, arguments: &[&str]) -> Command {
         self.command(&self.cargo, arguments)
     }

@@ -58,7 +58,6 @@ fn merged(old: &str, new: &[String]) -> String {
     head.join("\n") + "\n"
 }
 
-/// A row for each result that can be relied on.
 fn rows(document: &Document) -> Result<Vec<String>, String> {
     let key = machine::similarity_key(&document.machine).ok_or("the run does not say what its machine is")?;
     let date = document.run.started.get(..10).ok_or("the run has no date")?;

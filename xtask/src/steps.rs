@@ -10,7 +10,6 @@ use xtask::tally::Tally;
 
 use crate::{browser, codegen, deny, dist, documents, invariants, test_runs};
 
-/// One thing that can be asked for.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     about: &'static str,
@@ -38,7 +37,6 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "docs-test", about: "the commands that the documents mark as runnable", in_test: true, run: documents::commands },
 ];
 
-/// What can be asked for, one line each.
 pub(crate) fn usage() -> String {
     let lines: Vec<String> = STEPS.iter().map(|step| format!("  {:<12}  {}\n", step.name, step.about)).collect();
     let lines = lines.concat();

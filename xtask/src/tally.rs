@@ -7,9 +7,7 @@ use std::fmt;
 /// The outcome of one step, or of several added up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many checks passed.
     pub passed: u64,
-    /// How many failed.
     pub failed: u64,
     /// The names of the tests among them that failed; a step that is one check has its own line.
     pub failures: Vec<String>,
@@ -37,7 +35,6 @@ impl Tally {
         Self { skipped: vec![what_and_why.into()], ..Self::default() }
     }
 
-    /// Adds what came of something else.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -49,7 +46,6 @@ impl Tally {
 }
 
 impl fmt::Display for Tally {
-    /// Ends with the line that says it all.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.ignored > 0 {
             writeln!(f, "SKIPPED: {} tests that write documents or only run on request", self.ignored)?;

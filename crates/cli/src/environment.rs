@@ -9,9 +9,7 @@ use std::sync::OnceLock;
 use bench::store::Store;
 use report::Style;
 
-/// Narrower terminals wrap our lines.
-const LEAST_COLUMNS: usize = 20;
-/// The widest table, in columns.
+const LEAST_COLUMNS: usize = 40;
 const MOST_COLUMNS: usize = 120;
 
 /// One variable; an empty one counts as absent.
@@ -24,7 +22,6 @@ pub(crate) fn text(name: &str) -> Option<String> {
     variable(name)?.into_string().ok()
 }
 
-/// All variables, for programs that are started as if by hand.
 #[expect(clippy::disallowed_methods, reason = "this is the place where the environment is read")]
 pub(crate) fn everything() -> BTreeMap<String, String> {
     let text = |text: OsString| text.to_string_lossy().into_owned();
@@ -58,15 +55,6 @@ static COLOR: OnceLock<Color> = OnceLock::new();
 
 pub(crate) fn set_color(color: Color) {
     let _ = COLOR.set(color);
-}
-
-/// The folders of fonts: the user's, then the system's.
-#[cfg(feature = "png")]
-pub(crate) fn font_folders() -> Vec<PathBuf> {
-    let home = variable("HOME").map(PathBuf::from);
-    let data = variable("XDG_DATA_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".local/share")));
-    let own = data.map(|data| data.join("fonts")).into_iter().chain(home.map(|home| home.join(".fonts")));
-    own.chain(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from)).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "only cli reads argv; clap has parsed it already")]

@@ -22,7 +22,6 @@ pub(crate) enum Outcome {
 /// A command's outcome, or a sentence about bad usage or input.
 pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 
-/// The exit status of an outcome; bad usage is reported here.
 pub(crate) fn status(outcome: Outcome) -> ExitCode {
     match outcome {
         Outcome::Done => ExitCode::SUCCESS,

@@ -26,7 +26,6 @@ fn form(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars(ticks)
 }
 
-/// Shows the events of a run.
 pub(crate) struct Progress {
     /// Errors only.
     quiet: bool,
@@ -64,7 +63,6 @@ impl Progress {
         Self { quiet, live, headlines, seen: Vec::new(), steps: 0, style: Stream::Error.style() }
     }
 
-    /// Clears the live line.
     pub(crate) fn end(&self) {
         self.live.iter().for_each(ProgressBar::finish_and_clear);
     }

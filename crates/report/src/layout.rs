@@ -63,7 +63,6 @@ fn pad(text: &str, to: usize, align: Align) -> String {
     if align == Align::Right { format!("{fill}{text}") } else { format!("{text}{fill}") }
 }
 
-/// The widths before the decimal point and from it on; `None` for text.
 fn around_point(text: &str) -> Option<(usize, usize)> {
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '±' | '+' | '-'));
     let point = text.find(['.', ' ']).unwrap_or(text.len());
@@ -96,7 +95,6 @@ impl Block {
         Self { heading: heading.into(), align, columns: columns.collect() }
     }
 
-    /// One column, its heading on the side of its texts.
     pub(crate) fn single(heading: impl Into<String>, align: Align, cells: impl IntoIterator<Item = Cell>) -> Self {
         let side = if align == Align::Right { align } else { Align::Left };
         Self::new(heading, side, vec![Column::new(align, cells)])
@@ -138,7 +136,6 @@ pub(crate) fn table_width(blocks: &[Block], gap: usize) -> usize {
     shown().map(Block::width).sum::<usize>() + gap * shown().count().saturating_sub(1)
 }
 
-/// The blocks side by side, headings first, without trailing blanks.
 pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> {
     let shown = blocks.iter().filter(|block| !block.columns.is_empty());
     let blocks: Vec<Vec<String>> = shown.map(|block| block.lines(style)).collect();
@@ -148,19 +145,6 @@ pub(crate) fn table(blocks: &[Block], gap: usize, style: &Style) -> Vec<String> 
         parts.join(&" ".repeat(gap)).trim_end().to_owned()
     };
     (0..count).map(line).collect()
-}
-
-/// A line of a table that fits nowhere, as a list of headings with their texts, each line after `indent`.
-pub(crate) fn record(blocks: &[Block], index: usize, indent: &str, style: &Style) -> Vec<String> {
-    let entry = |block: &Block| {
-        let cells = block.columns.iter().map(|column| column.cells[index].text.trim());
-        let texts: Vec<&str> = cells.filter(|text| !text.is_empty()).collect();
-        let heading = Some(block.heading.as_str()).filter(|heading| !heading.is_empty());
-        (!texts.is_empty()).then(|| heading.into_iter().chain(texts).collect::<Vec<_>>().join(" "))
-    };
-    let entries: Vec<String> = blocks.iter().filter_map(entry).collect();
-    let lines = flow(&entries, "  ", style.width.saturating_sub(width(indent)));
-    lines.iter().map(|line| format!("{indent}{line}")).collect()
 }
 
 /// The first of these tables that fits, with its gap.
@@ -261,22 +245,6 @@ mod tests {
         ];
         assert_eq!(table(&blocks, 2, &Style::PLAIN), ["a   b", "x   1", "y  22"]);
         assert_eq!(table_width(&blocks, 2), 5);
-    }
-
-    #[test]
-    fn a_line_without_room_for_its_table_is_a_list() {
-        let blocks = [
-            Block::new("threads", Align::Right, vec![column(Align::Right, &["1", "2"])]),
-            Block::new("", Align::Left, vec![column(Align::Left, &["GB/s", ""])]),
-            Block::new(
-                "measured",
-                Align::Left,
-                vec![column(Align::Decimal, &["1.0", "22.0"]), column(Align::Left, &["high", "low"])],
-            ),
-        ];
-        let narrow = Style { width: 20, ..Style::PLAIN };
-        assert_eq!(record(&blocks, 0, "  ", &narrow), ["  threads 1  GB/s", "  measured 1.0 high"]);
-        assert_eq!(record(&blocks, 1, "", &Style::PLAIN), ["threads 2  measured 22.0 low"]);
     }
 
     #[test]

@@ -15,7 +15,6 @@ pub mod grid;
 pub mod html;
 mod layout;
 mod reason;
-mod render;
 mod style;
 pub mod terminal;
 
@@ -24,7 +23,6 @@ use model::document::Document;
 pub use commands::{doctor, info, plan, references};
 pub use formats::escape::visible;
 pub use formats::{benchfmt, csv, json, junit, latex, markdown, prometheus, schema};
-pub use render::RenderError;
 pub use style::Style;
 
 /// A format that a document can be written in.
@@ -37,7 +35,7 @@ pub struct Renderer {
     /// What it is, for `--help`.
     pub about: &'static str,
     /// Writes a document, ending in a newline; an error where the format cannot hold it.
-    pub render: fn(&Document) -> Result<String, RenderError>,
+    pub render: fn(&Document) -> Result<String, String>,
 }
 
 /// Every format.

@@ -61,7 +61,6 @@ impl Style {
         if self.unicode { "±" } else { "+-" }
     }
 
-    /// Between the parts of a line.
     pub(crate) const fn separator(&self) -> &'static str {
         if self.unicode { " · " } else { " - " }
     }

@@ -119,7 +119,6 @@ fn touch(one: &Place, other: &Place) -> bool {
     left < r && l < right && top < b && t < bottom
 }
 
-/// Every number of a path.
 fn path_numbers(path: &str) -> Vec<f64> {
     // A dot is a line without a length.
     let path = path.replace("h0", "");
@@ -288,7 +287,6 @@ fn every_kind_of_chart_is_made_of_some_fixture() {
     assert!(absent.is_empty(), "docs/reference/charts.md lists {absent:?}, which no fixture has");
 }
 
-/// The chart of this name.
 fn chart(document: &Document, name: &str) -> DrawnChart {
     charts(document).into_iter().find(|chart| chart.name == name).unwrap()
 }

@@ -12,7 +12,6 @@ use model::io::{DiskCache, Protocol};
 use model::isa::{Element, MemoryOp};
 use report::grid::grid;
 
-/// The series whose key is wanted.
 fn find<K: std::fmt::Debug>(all: &[Series<K>], wanted: impl Fn(&K) -> bool) -> &Series<K> {
     let keys = || all.iter().map(|series| &series.key).collect::<Vec<_>>();
     all.iter().find(|series| wanted(&series.key)).unwrap_or_else(|| panic!("not in {:?}", keys()))

@@ -71,17 +71,14 @@ fn text_of(name: &str, document: &ClusterDocument) -> String {
     (form.render)(document).map_or_else(|why| panic!("{name}: {why}"), Iterator::collect)
 }
 
-/// A page that is well formed.
 fn read(page: &str) -> Element {
     parse(page).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// What has this id.
 fn with_id<'a>(root: &'a Element, id: &str) -> &'a Element {
     root.all().into_iter().find(|element| element.attribute("id") == Some(id)).unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// The page as one reads it: headings, sentences and tables, without drawings and long lists.
 fn outline(page: &str) -> String {
     fn walk(element: &Element, out: &mut String) {
         const WHOLE: [&str; 8] = ["h1", "h2", "h3", "p", "li", "summary", "dd", "caption"];
@@ -278,7 +275,6 @@ fn who_is_slow_follows_the_document() {
     assert!(text.contains("No node is slow in CPU") && !text.contains("Slow nodes"), "{text}");
 }
 
-/// A text on one line.
 fn flat(text: &str) -> String {
     text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }

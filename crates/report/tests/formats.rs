@@ -62,7 +62,6 @@ fn scale(row: &mut model::document::Row, factor: f64) {
     }
 }
 
-/// What is wrong with any form of this document.
 fn check(document: &Document) -> Result<(), String> {
     check_grids(&grids(document))?;
     records(&csv::render(document))?;

@@ -18,7 +18,6 @@ use model::machine::Unknown;
 use parse::{Element, parse};
 use report::html::render;
 
-/// Documents with their names.
 fn documents() -> Vec<(&'static str, Document)> {
     let own = [
         ("hostile", hostile()),

@@ -184,7 +184,6 @@ fn other_solvers_have_curves_of_their_own() {
     assert!(shown(&document, 120).contains("LINPACK over N, faer\n"));
 }
 
-/// Parameters of the classic series.
 fn classic_params(n: u64, threads: u32) -> LinpackParams {
     LinpackParams { lda: if n == 5000 { 5008 } else { n }, align: 4096, ..params(LinpackOp::Lu, n, threads) }
 }
@@ -205,7 +204,6 @@ fn with_samples(like: &Metric, name: MetricName, unit: Unit, values: &[(f64, f64
     metric
 }
 
-/// A row of the classic series, solved at these rates.
 fn classic_row(like: &Row, params: LinpackParams, rates: &[f64]) -> Row {
     let mut row = like.clone();
     let work = params.op.operations(params.n);

@@ -34,7 +34,6 @@ pub use comparison::noise::noise_between;
 pub use comparison::ratio::{Ratio, RatioVerdict, ratio};
 pub use comparison::shift::{Shift, shift_ratio};
 pub use comparison::signed_rank::{SignedRank, signed_rank};
-pub use comparison::spread::{SpreadRatio, SpreadVerdict, spread_ratio};
 pub use comparison::verdict::{ChangeVerdict, LEVEL, NEEDED_FOR_CHANGE, judge_change, needed};
 pub use levels::{Level, levels};
 pub use observations::{MAD_TO_SIGMA, Observations};

@@ -156,7 +156,6 @@ fn volumes(guide: &Source) -> Result<Cells, String> {
     Ok(rows.collect())
 }
 
-/// Baseline and burst of the network, Mbit/s.
 fn bursts(guide: &Source) -> Result<BTreeMap<String, (f64, String)>, String> {
     let mut found = BTreeMap::new();
     for group in

@@ -76,7 +76,6 @@ impl Statement {
     }
 }
 
-/// Names stated in full.
 fn named(statements: &[Statement]) -> Vec<String> {
     let conditions = statements.iter().flat_map(|one| &one.conditions).filter(|(field, _)| field == "name");
     conditions.map(|(_, name)| name.clone()).filter(|name| !name.contains('%')).collect()

@@ -93,7 +93,6 @@ fn of_open_db(value: &Value) -> Option<(String, Clocks)> {
     Some((model, Clocks { cores, base, boost: Some(clock("boost").filter(|boost| *boost >= base)?) }))
 }
 
-/// Lines such as `hardware/cpu/amd/epyc_9654.pan:"speed" = 2400; # MHz`.
 fn of_quattor(lines: &[String]) -> Vec<(String, Clocks)> {
     let mut files: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for (path, line) in lines.iter().filter_map(|line| line.split_once(':')) {

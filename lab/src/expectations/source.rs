@@ -9,7 +9,6 @@ pub(crate) struct Sources {
     pub(crate) transcribed: PathBuf,
 }
 
-/// A repository at one commit.
 #[derive(Debug)]
 pub(crate) struct Source {
     git: PathBuf,
@@ -20,7 +19,6 @@ pub(crate) struct Source {
 }
 
 impl Sources {
-    /// The repository `OWNER/NAME` at a revision.
     pub(crate) fn open(&self, name: &'static str, licence: &'static str, revision: &str) -> Result<Source, String> {
         let git = self.folder.join(name.replace('/', "+")).join("repo");
         let source = Source { git, name, licence, commit: String::new(), date: String::new() };
@@ -61,12 +59,10 @@ impl Source {
         Ok(found.lines().map(|line| line.strip_prefix(start.as_str()).unwrap_or(line).to_owned()).collect())
     }
 
-    /// The paths under a folder.
     pub(crate) fn files(&self, under: &str) -> Result<Vec<String>, String> {
         Ok(self.git(&["ls-tree", "-r", "--name-only", &self.commit, under])?.lines().map(str::to_owned).collect())
     }
 
-    /// The date of the commit.
     pub(crate) fn date(&self) -> &str {
         &self.date
     }
@@ -82,6 +78,5 @@ pub(crate) fn header(name: &str, commit: &str, date: &str, licence: &str, column
     format!("# source\t{name}\t{commit}\t{date}\t{licence}\t{columns}")
 }
 
-/// The pages whose tables were transcribed.
 pub(crate) const AZURE_PAGES: &str = "MicrosoftDocs/azure-compute-docs";
 pub(crate) const CC_BY: &str = "CC-BY-4.0";

@@ -6,11 +6,9 @@ use std::path::Path;
 
 use crate::record::write;
 
-/// What a run measures.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     suite: &'static str,
-    /// Reference tools, each played by a shell script.
     tools: &'static [&'static str],
 }
 
@@ -97,7 +95,6 @@ impl Kind {
     }
 }
 
-/// Writes the tools of all kinds into a new folder.
 pub(super) fn write_tools(folder: &Path) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("cannot write tools into {}: {error}", folder.display());
     fs::create_dir(folder).map_err(cannot)?;

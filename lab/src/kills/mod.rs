@@ -6,7 +6,6 @@ mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use stats::random::Random;
@@ -31,18 +30,10 @@ const EARLY: u64 = 4;
 /// Trials between two writes of the page.
 const SHOWN: u64 = 25;
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let done = match arguments {
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
+    match arguments {
         [first, rest @ ..] if first == "--listen" => kinds::listen(rest).map(|()| true),
         _ => numbers(arguments).and_then(|numbers| campaign(shell, numbers)),
-    };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(reason) => {
-            println!("kills: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
     }
 }
 
@@ -57,7 +48,6 @@ fn numbers(arguments: &[String]) -> Result<[u64; 3], String> {
     Ok(numbers)
 }
 
-/// Trials of one kind of ending.
 struct Line {
     what: String,
     trials: u64,
@@ -76,7 +66,6 @@ impl Line {
     }
 }
 
-/// What the page shows.
 struct Outcomes {
     seed: u64,
     lines: Vec<Line>,
@@ -112,7 +101,6 @@ struct Campaign {
     page: PathBuf,
     program: PathBuf,
     random: Random,
-    /// The usual time of a run of each kind.
     usual: Vec<Duration>,
     /// A folder of a complete run.
     complete: PathBuf,
@@ -154,7 +142,6 @@ impl Campaign {
         Ok(())
     }
 
-    /// Makes one trial of the kind `at`, which counts in a line of the table.
     fn trial(
         &mut self,
         number: u64,

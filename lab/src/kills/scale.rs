@@ -9,7 +9,6 @@ const RUNS: u32 = 10_000;
 const GOAL_SECONDS: f64 = 0.5;
 const GOAL_MB: f64 = 50.0;
 
-/// One call of `assay runs`.
 struct Call {
     seconds: f64,
     peak_mb: f64,
@@ -22,7 +21,6 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Fills a store next to the program with hard links to one document.
     pub(super) fn measure(program: &Path, run: &Path) -> Result<Self, String> {
         let store = program.with_file_name("large-store");
         let source = run.join("run.json");

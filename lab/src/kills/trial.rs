@@ -26,7 +26,6 @@ pub(super) const TOOLS: &str = "tools";
 /// Tools get a folder with this prefix and the process number of the run.
 const TOOL_FOLDER: &str = "/tmp/assay-tool-";
 
-/// How a trial ended.
 #[derive(Debug, PartialEq)]
 pub(super) enum Ended {
     /// The run ended before the signal; the trial does not count.
@@ -59,7 +58,6 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// A trial in a new folder next to the program.
     pub(super) fn new(program: &'a Path, kind: &Kind, name: &str) -> Result<Self, String> {
         let parent = program.parent().unwrap_or(Path::new("."));
         let folder = parent.join(name);
@@ -88,7 +86,6 @@ impl<'a> Trial<'a> {
         self.command(&words)
     }
 
-    /// Runs a command to its end.
     fn output(&mut self, mut command: Command) -> Result<Output, String> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|error| format!("cannot start the program: {error}"))?;
@@ -113,7 +110,6 @@ impl<'a> Trial<'a> {
         Ok((folder, began.elapsed()))
     }
 
-    /// Starts a run and waits this long after the program's start.
     fn started_before(&mut self, moment: Duration) -> Result<Child, String> {
         let mut command = self.run();
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -204,7 +200,6 @@ impl<'a> Trial<'a> {
         stored.iter().try_for_each(|folder| has_finished_results(folder))
     }
 
-    /// The folders of runs, oldest first.
     fn runs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.join("store/runs")).into_iter().flatten().flatten();
         let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -276,7 +271,6 @@ fn wait_for<T>(time: Duration, poll: Duration, mut look: impl FnMut() -> Option<
     }
 }
 
-/// The names in a folder and in those below it.
 fn names_below(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,7 +1,6 @@
 //! One comparison of one run: a tool and a metric, as a line of `lab/data/peers.jsonl`.
 
 use serde_json::{Value, json};
-use stats::SpreadRatio;
 
 use crate::record::{Record, confidence, machine_line};
 
@@ -77,7 +76,6 @@ fn attempt(document: &Value, row: &Value, metric: &Value, reference: &Value) -> 
     Record::new(&line)
 }
 
-/// A record of a comparison: a benchmark, a metric and a tool.
 impl Record {
     pub(super) fn marked(mut self, mark: Mark) -> Self {
         let (field, suffix) = mark.field();
@@ -95,22 +93,6 @@ impl Record {
         let all = self.0.get("env").and_then(Value::as_object).into_iter().flatten();
         let own = all.filter(|(name, value)| *name != "LC_ALL" && *value != tools::FOLDER);
         own.filter_map(|(name, value)| Some(format!("{name}='{}'", value.as_str()?))).collect()
-    }
-
-    /// Our value and theirs of each pair; empty in lines of versions that did not keep them.
-    fn pairs(&self) -> Vec<(f64, f64)> {
-        // Older lines have the second name.
-        let pairs = [self.list("values"), self.list("figures")].concat();
-        pairs.iter().filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect()
-    }
-
-    /// The spread of our values over that of theirs; `None` without pairs, or if theirs do not vary.
-    pub(super) fn spread_ratio(&self) -> Option<SpreadRatio> {
-        stats::spread_ratio(&self.pairs())
-    }
-
-    pub(super) fn area(&self) -> &str {
-        self.text("id").split('/').next().unwrap_or_default()
     }
 
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
@@ -163,9 +145,6 @@ mod tests {
         assert_eq!(attempts[0].number("theirs_cv_robust"), Some(0.03));
         assert_eq!(attempts[0].environment(), ["X='{1},{2}'"]);
         assert!(attempts[0].same_metric(&attempts[1]));
-        assert_eq!((attempts[0].pairs(), attempts[0].area()), (vec![(4.0e9, 3.9e9), (4.1e9, 3.8e9)], "net"));
-        assert_eq!(attempts[0].spread_ratio().map(|spread| (spread.n, spread.interval)), Some((2, None)));
-        assert_eq!((attempts[1].pairs(), attempts[1].spread_ratio()), (vec![], None));
         assert_eq!((attempts[1].text("reason"), attempts[1].number("ratio")), ("not found", None));
     }
 }

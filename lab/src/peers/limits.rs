@@ -46,7 +46,6 @@ fn record(document: &Value, row: &Value) -> Option<Record> {
     Some(Record::new(&line))
 }
 
-/// The part of the page about one machine.
 pub(super) fn section(page: &mut String, here: &[&Record]) {
     page.push_str(HEAD);
     let (mut reached, mut known) = (0, 0);
@@ -109,44 +108,4 @@ fn table_row(latest: &Record, all: &[&Record]) -> String {
         or_dash(latest.number("clock_hz").map(|hz| format!("{:.2} GHz", hz / 1e9))),
         latest.confidence(),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn document(p90: f64, git: &str) -> Value {
-        json!({
-            "assay": {"version": "0.1.0", "git": git},
-            "machine": {"cpu": {"model_name": "CPU"}},
-            "experiments": [
-                {"id": "cpu/fma/fp64/avx2/t1", "area": "cpu", "status": "ok", "confidence": "high",
-                 "kernel": {"accumulator": "fp64"},
-                 "conditions": {"ops_per_cycle": p90, "ops_per_cycle_p90": p90, "clock_hz": 3e9, "lost_share": 0.004},
-                 "metrics": [{"unit": "flop/s", "summary": {"n": 9, "median": 47.5e9}, "peaks": [
-                    {"kind": "boost", "inputs": []},
-                    {"kind": "sustained", "inputs": [{"name": "cores", "value": 1.0},
-                        {"name": "flop/cycle", "value": 16.0, "source": "table"}]}]}]},
-                {"id": "cpu/matrix/int8/amx/t1", "area": "cpu", "status": "skipped", "metrics": []},
-                {"id": "memory/x", "area": "memory", "status": "ok", "metrics": []}],
-        })
-    }
-
-    #[test]
-    fn a_kernel_below_its_limit_or_without_repeatability_is_marked() {
-        let page = |documents: &[(f64, &str)]| {
-            let lines: Vec<Record> = documents.iter().flat_map(|(p90, git)| read(&document(*p90, git))).collect();
-            assert_eq!(lines.len(), documents.len(), "only measured benchmarks of the cpu area");
-            let mut page = String::new();
-            section(&mut page, &lines.iter().collect::<Vec<_>>());
-            page
-        };
-        let good = page(&[(15.9, "abc")]);
-        assert!(good.contains("| 99.4 % | – (1) | 47.50 Gflop/s | 0.4 % | 3.00 GHz | high |"), "{good}");
-        assert!(good.contains("1 of 1 benchmarks"), "{good}");
-        let bad = page(&[(15.9, "abc"), (15.0, "abc")]);
-        assert!(bad.contains("| **93.8 %** | **5.7 %** (2) |") && bad.contains("0 of 1 benchmarks"), "{bad}");
-        let builds = page(&[(15.0, "abc"), (15.9, "def")]);
-        assert!(builds.contains("| 99.4 % | – (1) |"), "{builds}");
-    }
 }

@@ -9,7 +9,6 @@ mod texts;
 mod veth;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use bench::references::detect::Places;
 use xtask::process::{announce, is_there};
@@ -21,14 +20,12 @@ use crate::record::{Record, build, fresh_folder, records, write};
 use attempt::{ATTEMPTS, DISK, Mark, VETH};
 use veth::SUITE;
 
-/// Every measurement of the kernels' limits, one benchmark a line.
 const LIMITS: &str = "lab/data/limits.jsonl";
 /// Measures every kernel of the machine, on one thread and on all cores.
 const ALL_KERNELS: &[&str] = &["cpu", "--isa", "all", "--threads", "1,all"];
 const LIMIT_RUNS: usize = 2;
 const EVIDENCE: &str = "docs/evidence";
 const AREAS: &[&str] = &["cpu", "linpack", "memory", DISK, "net"];
-/// Pairs of each of them, as in the suite.
 const VETH_PAIRS: u32 = 20;
 /// A file system on a loop device: `$1` is its image, `$2` where it is mounted. On a virtual disk the exit to the hypervisor
 /// dominates the CPU time of a request at queue depth 1, equally for every program. On a loop device a kernel thread does that
@@ -108,9 +105,9 @@ impl Request {
     }
 }
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     let root = shell.root();
-    let done = match arguments {
+    match arguments {
         [word] if word == "page" => write_pages(root),
         [word] if word == "limits" => measure_limits(shell).and_then(|new| keep(root, LIMITS, &new)),
         [word, run] if word == "from" => {
@@ -119,13 +116,6 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
         _ => Request::read(arguments)
             .and_then(|request| compare(shell, &request))
             .and_then(|new| keep(root, ATTEMPTS, &new)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            println!("peers: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
     }
 }
 
@@ -179,7 +169,6 @@ fn keep_awake(shell: &Shell) -> Result<Vec<Held>, String> {
     (0..cpus.get()).map(|cpu| Held::busy(":", &format!("chrt --idle 0 taskset -c {cpu}"), &[])).collect()
 }
 
-/// The document of a run of the program, whose folder `arguments` gets.
 fn measure(
     shell: &Shell,
     program: &Path,
@@ -197,7 +186,6 @@ fn measure(
     serde_json::from_str(&text).map_err(|error| format!("the document is not JSON: {error}"))
 }
 
-/// Appends lines to a file and writes the pages again.
 fn keep(root: &Path, file: &str, new: &[Record]) -> Result<(), String> {
     let mut text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
     for record in new {

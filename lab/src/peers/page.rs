@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use stats::SpreadVerdict;
-
 use super::attempt::{Mark, VETH};
 use super::texts::{
     AWAKE, BETWEEN, COMMANDS_HEAD, COMMANDS_OF_LAST, COSTS, FOLDER, FROM_ELSEWHERE, HEAD, LIMITS_HEAD, ON_A_LOOP,
@@ -78,7 +76,6 @@ fn slug(machine: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// The comparisons on one machine, and a link to the page of its commands.
 fn compared(page: &mut String, here: &[&Record], commands: &str) {
     let part_of = |attempt: &Record| match attempt {
         veth if veth.text("path") == VETH => BETWEEN,
@@ -102,8 +99,8 @@ fn compared(page: &mut String, here: &[&Record], commands: &str) {
 fn section(page: &mut String, here: &[&Record]) {
     let latest = latest_of(here);
     page.push_str(
-        "| benchmark | tool | ours | theirs | ratio (95 %) | pairs | verdict | spread (95 %) | attempts |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "| benchmark | tool | ours | theirs | ratio (95 %) | pairs | verdict | attempts |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for attempt in &latest {
         let same = here.iter().copied().filter(|other| other.comparison() == attempt.comparison());
@@ -115,7 +112,6 @@ fn section(page: &mut String, here: &[&Record]) {
         "\nCompared with the best tool for each of {all} benchmarks: {at_least} at least as good, {behind} behind, \
          {open} inconclusive."
     );
-    spreads(page, &latest);
     costs(page, &latest);
     tails(page, &latest);
     page.push('\n');
@@ -201,36 +197,6 @@ fn counts(latest: &[&Record]) -> [usize; 4] {
     [verdicts.len(), count("at_least"), count("below"), count("inconclusive")]
 }
 
-/// How many comparisons of each area have a larger spread than the tool.
-fn spreads(page: &mut String, latest: &[&Record]) {
-    let known: Vec<(&str, SpreadVerdict)> =
-        latest.iter().filter_map(|attempt| Some((attempt.area(), attempt.spread_ratio()?.verdict()))).collect();
-    let in_area = |area: &str| {
-        let count = |wanted| known.iter().filter(|one| **one == (area, wanted)).count();
-        let [above, not_above, open] =
-            [SpreadVerdict::Above, SpreadVerdict::NotAbove, SpreadVerdict::CannotTell].map(count);
-        let all = above + not_above + open;
-        format!("{area}: of {all} comparisons {above} above, {not_above} not above, {open} inconclusive")
-    };
-    let areas: Vec<String> = distinct(known.iter().map(|(area, _)| *area)).into_iter().map(in_area).collect();
-    if !areas.is_empty() {
-        let _ = writeln!(page, "\nSpread compared with the tools. {}.", areas.join("; "));
-    }
-}
-
-fn spread(attempt: &Record) -> Option<String> {
-    let spread = attempt.spread_ratio()?;
-    let end = |value: f64| if value.is_finite() { format!("{value:.2}") } else { "∞".to_owned() };
-    let interval = spread.interval.map_or_else(String::new, |[low, high]| format!(" ({} … {})", end(low), end(high)));
-    let verdict = match spread.verdict() {
-        SpreadVerdict::Above => "**above**",
-        SpreadVerdict::NotAbove => "not above",
-        SpreadVerdict::CannotTell => "inconclusive",
-    };
-    Some(format!("{:.2}{interval} {verdict}", spread.ratio))
-}
-
-/// The row of an attempt, where `all` are the attempts of its comparison.
 fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
     let side = |value, cv| {
         let value = or_dash(attempt.number(value).map(|value| quantity(value, attempt.text("unit"))));
@@ -246,7 +212,7 @@ fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
     let [least, most] = [f64::min, f64::max].map(|end| ratios.iter().copied().reduce(end).unwrap_or_default());
     let range = if ratios.len() > 1 { format!(": {least:.3} … {most:.3}") } else { String::new() };
     format!(
-        "| `{}` {} | {} {}{best} | {} | {} | {} | {} | {} | {} | {}{range} |\n",
+        "| `{}` {} | {} {}{best} | {} | {} | {} | {} | {} | {}{range} |\n",
         attempt.text("id"),
         attempt.text("metric"),
         attempt.text("tool"),
@@ -256,7 +222,6 @@ fn table_row(attempt: &Record, all: &[&Record], latest: &[&Record]) -> String {
         or_dash(attempt.number("ratio").map(|ratio| format!("{ratio:.3}{interval}"))),
         attempt.number("pairs").unwrap_or(0.0),
         verdict(attempt),
-        or_dash(spread(attempt)),
         all.len(),
     )
 }
@@ -286,106 +251,4 @@ fn command(page: &mut String, attempt: &Record) {
         let _ = write!(page, "{variable} ");
     }
     let _ = writeln!(page, "{}", client.join(" "));
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// A comparison on the machine M with `fields` added or replaced.
-    fn attempt(fields: &Value) -> Record {
-        let mut record = Record::new(&json!({
-            "machine": "M", "id": "a", "metric": "throughput", "unit": "B/s", "tool": "t", "version": "1", "ours": 4.2e9,
-            "theirs": 4e9, "ratio": 1.0, "ratio_ci95": [0.9, 1.2], "half_width": 0.15, "pairs": 20, "verdict": "below",
-            "status": "ok", "argv": ["/usr/bin/t", "-x"], "when": "now", "kernel": "6",
-        }));
-        record.0.extend(Record::new(fields).0);
-        record
-    }
-
-    #[test]
-    fn the_latest_attempt_is_in_the_table_with_the_range_of_all() {
-        let page = render(&[
-            attempt(&json!({"ratio": 0.95, "verdict": "inconclusive"})),
-            attempt(&json!({"id": "b"})),
-            attempt(&json!({"ratio": 1.05, "verdict": "at_least"})),
-        ]);
-        assert_eq!(page.matches("| `a` ").count(), 1, "{page}");
-        assert!(page.contains("| 4.200 GB/s | 4.000 GB/s | 1.050 (0.900 … 1.200) | 20 | at least as good (±15.0 %) | – | 2: 0.950 … 1.050 |"), "{page}");
-        assert!(page.contains("**behind** (±15.0 %) | – | 1 |"), "{page}");
-        let failed = json!({"verdict": null, "status": "skipped", "reason": "not found"});
-        assert!(render(&[attempt(&failed)]).contains("skipped: not found"));
-    }
-
-    #[test]
-    fn the_machine_measured_last_is_on_the_front_page_with_links_to_the_others() {
-        let on = |machine: &str, id: &str| attempt(&json!({"machine": machine, "id": id}));
-        let attempts = [on("One (x), 2 cores", "a"), on("Two", "b"), on("Two", "c")];
-        let front = render(&attempts);
-        assert!(front.contains("## Two\n") && front.contains("| `b` ") && !front.contains("| `a` "), "{front}");
-        let link = "| [One (x), 2 cores](performance/one-x-2-cores.md) | [called](performance/one-x-2-cores-commands.md) \
-                    | 1 | 0 | 1 | 0 |";
-        assert!(front.contains(link), "{front}");
-        let [(first, compared), (second, called)] = &render_others(&attempts)[..] else { panic!("one other machine") };
-        assert_eq!([first, second], ["performance/one-x-2-cores.md", "performance/one-x-2-cores-commands.md"]);
-        assert!(compared.contains("| `a` ") && compared.contains("(one-x-2-cores-commands.md)"), "{compared}");
-        assert!(called.contains("/usr/bin/t -x"), "{called}");
-        assert!(!render_commands(&attempts).contains("# a,"));
-    }
-
-    #[test]
-    fn a_machine_known_only_from_documents_is_not_on_the_front_page() {
-        let on = |machine: &str| attempt(&json!({"machine": machine}));
-        let elsewhere = |machine: &str| on(machine).marked(Mark::Elsewhere);
-        let attempts = [on("One"), on("Two"), elsewhere("Three"), elsewhere("One")];
-        assert_eq!(machines(&attempts), ["Two", "One", "Three"]);
-        assert!(!render(&attempts).contains(FROM_ELSEWHERE));
-        let others = render_others(&attempts);
-        assert!(others[2].1.contains("# Performance on Three") && others[2].1.contains(FROM_ELSEWHERE), "{others:?}");
-        assert_eq!(machines(&attempts[2..3]), ["Three"], "the only machine");
-    }
-
-    #[test]
-    fn the_best_tool_of_a_benchmark_is_named_for_both_directions() {
-        for (better, best, other) in [("higher", "x", "y"), ("lower", "y", "x")] {
-            let of = |tool: &str, theirs: Value, verdict: &str| {
-                attempt(&json!({"tool": tool, "better": better, "theirs": theirs, "verdict": verdict}))
-            };
-            let all = [of("x", json!(4.0), "below"), of("y", json!(3.0), "at_least"), of("z", json!(null), "")];
-            let page = render(&all);
-            assert!(page.contains(&format!("| {best} 1, the best of 2 |")), "{page}");
-            assert!(page.contains(&format!("| {other} 1 |")), "{page}");
-            let counts = if best == "x" { "0 at least as good, 1 behind" } else { "1 at least as good, 0 behind" };
-            assert!(page.contains(&format!("each of 1 benchmarks: {counts}, 0 inconclusive")), "{page}");
-            assert!(render(&all[..1]).contains("| x 1 |"), "alone");
-        }
-    }
-
-    /// An attempt whose values vary by `ours` on our side and by 0.01 on theirs.
-    fn scattering(id: &str, ours: f64) -> Record {
-        let wave = |i: usize| [0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 1.5, -1.5, 0.1, -0.1][i % 11];
-        let pair = |i: usize| [4.0 * (1.0 + ours * wave(i)), 4.0 * (1.0 + 0.01 * wave(5 * i + 3))];
-        attempt(&json!({"id": id, "values": (0..24).map(pair).collect::<Vec<_>>()}))
-    }
-
-    #[test]
-    fn the_ratio_of_the_spreads_has_a_verdict_and_each_area_a_count() {
-        let known = [
-            scattering("cpu/a", 0.1),
-            scattering("memory/a", 0.1),
-            scattering("memory/b", 0.001),
-            scattering("memory/c", 0.0105),
-            attempt(&json!({})),
-        ];
-        let page = render(&known);
-        let line = |id: &str| page.lines().find(|line| line.contains(&format!("`{id}`"))).unwrap();
-        assert!(line("memory/a").contains(") **above** |"), "{page}");
-        assert!(line("memory/b").contains(") not above |"), "{page}");
-        assert!(line("memory/c").contains(") inconclusive |"), "{page}");
-        let sums = "cpu: of 1 comparisons 1 above, 0 not above, 0 inconclusive; \
-                    memory: of 3 comparisons 1 above, 1 not above, 1 inconclusive.";
-        assert!(page.contains(sums), "{page}");
-    }
 }

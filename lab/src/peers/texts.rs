@@ -10,10 +10,6 @@ machine, and add its document with `cargo lab peers from`. `cargo lab peers page
 
 - **ratio**: our median over theirs, with its 95 % interval over pairs. For latencies, lower is better.
 - **cv**: variation from pair to pair: 1.4826 MAD / median.
-- **spread**: our spread over theirs, with its 95 % interval over the same pairs. It is Rousseeuw and Croux's Qn of the logarithms,
-  after the level common to both sides over a few pairs is removed. *Above*: the whole interval is above 1. *Not above*: the ratio
-  is at most 1 and the interval ends below 1.5. *Inconclusive*: all other cases. 20 pairs fix this ratio to a factor of about 2.
-  – means that the values of the pairs were not kept.
 - **the best of …**: the best of several tools for one benchmark, which is the one to reach.
 - **verdict**: *at least as good*: the ratio favours us, and the worse end of its interval is within 5 % of 1. *Behind*: the whole
   interval favours the tool. *Inconclusive*: all other cases. ± is half of the interval.
@@ -30,7 +26,6 @@ Written by `cargo lab peers limits`. Reference tools are compared in [performanc
 [limits.jsonl](../../lab/data/limits.jsonl).
 ";
 
-/// The folder of the machines that are not on the front page.
 pub(super) const FOLDER: &str = "performance";
 pub(super) const COMMANDS_OF_LAST: &str = "performance-commands.md";
 
@@ -116,16 +111,4 @@ pub(super) fn quantity(value: f64, unit: &str) -> String {
 /// The text of a table's cell, – if it is unknown.
 pub(super) fn or_dash(cell: Option<String>) -> String {
     cell.unwrap_or_else(|| "–".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantities_have_four_digits() {
-        assert_eq!(quantity(4.2e9, "B/s"), "4.200 GB/s");
-        assert_eq!(quantity(18.23e-6, "s"), "18.23 µs");
-        assert_eq!(quantity(687_000.0, "1/s"), "687.0 k/s");
-    }
 }

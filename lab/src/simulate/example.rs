@@ -96,7 +96,7 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     let _ = fs::remove_dir_all(&place);
     let document = document(&Folder::at(&place));
     let _ = fs::remove_dir_all(&place);
-    let page = report::cluster::html::render(&document?).map_err(|error| error.to_string())?;
+    let page = report::cluster::html::render(&document?)?;
     let path = shell.root().join(PATH);
     fs::write(&path, &page).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     println!("{PATH}: {} kB", page.len() / 1000);

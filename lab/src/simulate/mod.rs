@@ -8,8 +8,6 @@ mod page;
 mod scale;
 mod verdicts;
 
-use std::process::ExitCode;
-
 use stats::random::Random;
 
 use self::cluster::{Count, Made, simulate};
@@ -19,20 +17,12 @@ use xtask::shell::Shell;
 pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example | verdicts] [--clusters N] [--seed N]";
 const MOST_SLOW: f64 = 0.3;
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    let done = match arguments {
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
+    match arguments {
         [word, rest @ ..] if word == "scale" => scale::run(shell, rest),
         [word, rest @ ..] if word == "example" => example::run(shell, rest),
         [word] if word == "verdicts" => verdicts::run(shell),
         _ => options(arguments).and_then(|(clusters, seed)| all(shell, clusters, seed)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            println!("simulate: {reason}");
-            println!("Usage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
     }
 }
 

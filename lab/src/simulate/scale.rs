@@ -71,7 +71,6 @@ pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     if defects.is_empty() { Ok(()) } else { Err(defects.join("; ")) }
 }
 
-/// What some work gave, and its seconds.
 fn timed<T>(what: &str, work: impl FnOnce() -> Result<T, String>) -> Result<(T, f64), String> {
     let start = Instant::now();
     let done = work()?;

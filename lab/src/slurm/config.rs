@@ -16,7 +16,6 @@ pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
 }
 
-/// The configuration for a host of this name, with this number of CPUs and MiB of memory.
 pub(super) fn slurm_conf(name: &str, cpus: usize, memory: u64) -> String {
     let mut text = format!(
         "ClusterName=assay

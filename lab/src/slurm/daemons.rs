@@ -126,7 +126,6 @@ fn marked() -> Vec<u32> {
     processes().filter(|id| words_of(*id, "environ").contains(&mark) && lives(*id)).collect()
 }
 
-/// The name of the limited user.
 pub(super) fn user_name() -> String {
     let name = must(Command::new("id").args(["-nu", &USER.to_string()]));
     name.map_or_else(|_| "nobody".to_owned(), |name| name.trim().to_owned())

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 pub(super) type Name = (String, String);
 
-/// What a plan's folder has.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     left: BTreeSet<Name>,
@@ -35,7 +34,6 @@ impl Found {
     }
 }
 
-/// The tasks of a plan that has not run.
 pub(super) fn waiting(plan: &Path) -> Result<BTreeSet<Name>, String> {
     Found::of(plan).map(|found| found.left)
 }

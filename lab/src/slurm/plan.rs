@@ -82,7 +82,6 @@ impl Running {
 pub(super) struct Plan {
     around: PathBuf,
     pub(super) folder: PathBuf,
-    /// The tasks of the plan as it was made.
     pub(super) expected: BTreeSet<Name>,
 }
 
@@ -100,7 +99,6 @@ impl Plan {
         self.finish(&mut command, "plan.txt")
     }
 
-    /// A plan of all nodes, with further options.
     pub(super) fn made(name: &str, options: &[&str]) -> Result<Self, String> {
         let mut plan = Self::new(name)?;
         let said = plan.plan(&[&["--nodes", "n1,n2,n3,n4"], options].concat());

@@ -13,7 +13,6 @@ use xtask::shell::Shell;
 
 const IDLE: Duration = Duration::from_mins(2);
 
-/// The running cluster, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Rig(());
 
@@ -92,7 +91,6 @@ pub(super) fn program() -> PathBuf {
     path("bin/assay")
 }
 
-/// A new folder of the limited user.
 pub(super) fn fresh(name: &str) -> Result<PathBuf, String> {
     let folder = path("plans").join(name);
     let text = |error: std::io::Error| format!("cannot make {}: {error}", folder.display());

@@ -38,7 +38,6 @@ pub(super) fn run(_: &Shell) -> Tally {
     tally
 }
 
-/// A group without and one with a quota.
 fn groups() -> Result<[Group; 2], String> {
     let [free, limited] = [Group::make("cpu", "cluster")?, Group::make("cpu", "cluster-slowed")?];
     for command in [free.priority_command(), limited.priority_command(), limited.quota_commands(PERCENT)[0].clone()] {

@@ -49,7 +49,6 @@ pub(super) fn run(_: &Shell) -> Tally {
     tally
 }
 
-/// One of these; `None` if the list is empty.
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> Option<T> {
     of.get(usize::try_from(random.below(of.len() as u64)).ok()?).copied()
 }

@@ -48,7 +48,6 @@ pub(super) struct Disturbance {
     pub(super) name: &'static str,
     pub(super) how: &'static str,
     pub(super) row: &'static str,
-    /// The warnings that may report it.
     pub(super) codes: &'static [&'static str],
     trial: fn(&Ground, &str) -> Result<Value, String>,
 }
@@ -84,7 +83,6 @@ pub(super) const DISTURBANCES: &[Disturbance] = &[
 
 pub(super) const UNDISTURBED: &[&str] = &[CPU, MEMORY, DISK, NET];
 
-/// Where trials take place.
 pub(super) struct Ground {
     program: Program,
     pub(super) first: u32,

@@ -9,7 +9,6 @@ mod statistics;
 mod undisturbed;
 mod verdicts;
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use program::{Keeper, RESULTS};
@@ -38,14 +37,8 @@ const PARTS: &[Part] = &[
     Part { name: "page", quiet: false, run: |_| Ok(()) },
 ];
 
-pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
-    match chosen(arguments).and_then(|parts| run_parts(shell, &parts)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            println!("trust: {reason}\nUsage: cargo lab {USAGE}");
-            ExitCode::from(2)
-        }
-    }
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
+    run_parts(shell, &chosen(arguments)?)
 }
 
 fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
@@ -94,5 +87,15 @@ mod tests {
         assert_eq!(names(&["live"]).unwrap(), ["live"]);
         assert!(names(&["gpu"]).is_err() && names(&["live", "page"]).is_err());
         assert!(PARTS.iter().all(|part| USAGE.contains(part.name)));
+    }
+
+    #[test]
+    fn smoke_the_page_is_the_one_written_from_the_recorded_data() {
+        let shell = Shell::at_root();
+        let current = std::fs::read_to_string(shell.root().join(PAGE)).unwrap();
+        assert!(
+            current == page::render(&records(shell.root(), RESULTS)),
+            "it is not what `cargo lab trust page` writes"
+        );
     }
 }

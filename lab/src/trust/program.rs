@@ -12,7 +12,6 @@ use crate::record::{Record, build, fresh_folder, machine_line};
 
 pub(super) const RESULTS: &str = "lab/data/trust.jsonl";
 
-/// Appends each result at once: an aborted part loses nothing.
 pub(super) struct Keeper<'a> {
     pub(super) shell: &'a Shell,
     /// Fields of every line of this call.
@@ -46,7 +45,6 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// The program with a store of its own.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
@@ -58,7 +56,6 @@ pub(super) struct Program {
 pub(super) struct Output {
     /// Standard output, if it is JSON.
     pub(super) json: Option<Value>,
-    /// The last line of standard error.
     pub(super) error: String,
 }
 

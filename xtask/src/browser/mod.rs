@@ -46,7 +46,6 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     drive(shell, &home, &pages)
 }
 
-/// Gets the packages, once for each lock file.
 fn install(shell: &Shell, home: &Path) -> Result<(), String> {
     let no_folder = |error: std::io::Error| format!("{} cannot be made: {error}", home.display());
     std::fs::create_dir_all(home).map_err(no_folder)?;
@@ -63,7 +62,6 @@ fn install(shell: &Shell, home: &Path) -> Result<(), String> {
     if succeeds(npm.current_dir(home)) { Ok(()) } else { Err("its packages cannot be had from npm".to_owned()) }
 }
 
-/// Writes the pages; that of the run of this machine comes first, since it has everything.
 fn pages(shell: &Shell, home: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = shell.target().join(PAGES);
     for old in [&folder, &home.join("run")] {
@@ -89,7 +87,6 @@ fn pages(shell: &Shell, home: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(pages)
 }
 
-/// Runs the browser and counts what it says.
 fn drive(shell: &Shell, home: &Path, pages: &[PathBuf]) -> Tally {
     let script = shell.root().join(FOLDER).join("page.mjs");
     let mut command = shell.command("node", &[script, home.to_path_buf(), home.join("pictures")]);

@@ -36,12 +36,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Option<Tally> {
     })
 }
 
-/// The table for the program that the tests use.
 pub(crate) fn step(shell: &Shell) -> Tally {
     if build(shell) { program(&shell.program()) } else { Tally::failure("codegen: the program does not compile") }
 }
 
-/// Prints the table of one program; each kernel counts, and each variant with NOPs.
 fn program(path: &Path) -> Tally {
     if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
         return Tally::skip("the program's machine code: only x86-64 Linux has kernels in assembly");

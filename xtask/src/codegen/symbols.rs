@@ -2,7 +2,6 @@
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolIndex};
 
-/// A program whose symbols can be looked up.
 pub(super) struct Program<'data> {
     file: object::File<'data>,
     /// Name and index of every symbol with `kernels` in its name: a program has 100 000 others.
@@ -13,7 +12,6 @@ pub(super) struct Program<'data> {
 pub(super) type Function<'data> = (&'data [u8], u64);
 
 impl<'data> Program<'data> {
-    /// The program in these bytes, a file of the linker's.
     pub(super) fn read(bytes: &'data [u8]) -> Result<Self, String> {
         let file = object::File::parse(bytes).map_err(|error| format!("it is no program: {error}"))?;
         if file.symbols().next().is_none() {

@@ -54,7 +54,6 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// Whether a package is one of the workspace's.
 fn is_ours(package: &str) -> bool {
     ["assay", "lab", "xtask"].contains(&package) || ARROWS.iter().any(|(name, _)| *name == package)
 }
@@ -73,7 +72,6 @@ fn dependencies(manifest: &Table) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// What is wrong with one manifest.
     fn wrong(path: &str, text: &str) -> Vec<String> {
         check(&Repository::of(&[(path, text)])).into_iter().map(|violation| violation.what).collect()
     }

@@ -7,7 +7,6 @@ use super::violation::Violation;
 struct Ban {
     /// Any of these, each a run of tokens separated by spaces.
     words: &'static [&'static str],
-    /// The crates, by folder, that may.
     only_in: &'static [&'static str],
     /// Whether tests are bound too.
     tests_too: bool,

@@ -9,7 +9,6 @@ use super::violation::Violation;
 /// How many arrows of a cycle are shown.
 const SHOWN: usize = 40;
 
-/// Every cycle of every crate, with the names that tie it.
 pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     let roots = repository.files.iter().filter_map(|file| {
         let folder = file.path.strip_suffix("lib.rs").or_else(|| file.path.strip_suffix("main.rs"))?;
@@ -23,7 +22,6 @@ pub(super) fn check(repository: &Repository) -> Vec<Violation> {
     violations
 }
 
-/// The sets of files that all reach each other.
 fn cycles<'a>(arrows: &Arrows<'a>) -> Vec<BTreeSet<&'a str>> {
     let mut found: Vec<BTreeSet<&str>> = Vec::new();
     for file in arrows.keys() {
@@ -68,7 +66,6 @@ fn describe(folder: &str, files: &BTreeSet<&str>, arrows: &Arrows) -> Violation 
 mod tests {
     use super::*;
 
-    /// The cycles of a crate of these files, as text.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let paths: Vec<String> = files.iter().map(|(path, _)| format!("crates/bench/src/{path}.rs")).collect();
         let files: Vec<_> = paths.iter().zip(files).map(|(path, (_, text))| (path.as_str(), *text)).collect();

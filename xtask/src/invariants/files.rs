@@ -24,12 +24,10 @@ pub(super) fn unreadable(repository: &Repository) -> Vec<Violation> {
     repository.files.iter().filter_map(reason).collect()
 }
 
-/// Whether a file is one of a table's or a recording's.
 fn is_data(path: &str) -> bool {
     DATA.iter().any(|folder| path.contains(folder))
 }
 
-/// Files that should be several.
 pub(super) fn too_large(repository: &Repository) -> Vec<Violation> {
     let large = repository.files.iter().filter(|file| !is_data(&file.path)).filter_map(|file| {
         let (bytes, lines) = (file.text.len(), file.text.lines().count());

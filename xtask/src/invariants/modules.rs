@@ -19,7 +19,6 @@ pub(super) struct Modules<'a> {
     modules: BTreeMap<String, Module<'a>>,
 }
 
-/// What one module defines and imports.
 #[derive(Default)]
 struct Module<'a> {
     file: &'a str,
@@ -101,7 +100,6 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// Every arrow from file to file.
     pub(super) fn arrows(&self) -> Arrows<'a> {
         let mut arrows = Arrows::new();
         for (path, module) in &self.modules {
@@ -169,7 +167,6 @@ impl<'a> Modules<'a> {
 }
 
 impl Module<'_> {
-    /// Whether a name is defined or imported here, and not found through a glob.
     fn knows(&self, name: &str) -> bool {
         matches!(name, "crate" | "self" | "super") || self.items.contains(name) || self.imports.contains_key(name)
     }

@@ -2,7 +2,6 @@
 
 use super::repository::{File, Token};
 
-/// Where a passage is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A string of the program, tests not counted.
@@ -26,7 +25,6 @@ impl Source {
     }
 }
 
-/// Consecutive lines of text.
 #[derive(Debug)]
 pub(crate) struct Passage {
     pub(crate) text: String,
@@ -62,7 +60,6 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Every passage of a file, without what is code between backticks.
 pub(crate) fn passages(file: &File) -> Vec<Passage> {
     let mut passages = match file.extension() {
         "rs" => strings(file).chain(comments(file)).collect(),

@@ -15,7 +15,6 @@ const HIDDEN: &[&str] = &[".cargo", ".ci", ".config"];
 /// Folders that hold none: what is built, shared, recorded, or written by the program (`docs/example`).
 const FOREIGN: &[&str] = &["target", "shared", "fixtures", "example"];
 
-/// Every file that is written by hand.
 #[derive(Debug, Default)]
 pub(crate) struct Repository {
     pub(crate) files: Vec<File>,
@@ -46,7 +45,6 @@ pub(crate) struct Token {
 }
 
 impl Repository {
-    /// Reads all files of ours under a root.
     pub(crate) fn read(root: &Path) -> io::Result<Self> {
         let mut paths = Vec::new();
         collect(root, "", &mut paths)?;
@@ -95,7 +93,6 @@ fn collect(root: &Path, folder: &str, paths: &mut Vec<String>) -> io::Result<()>
     Ok(())
 }
 
-/// Whether a file is one that we write by hand.
 fn is_ours(path: &str) -> bool {
     path.starts_with(".ci/") || EXTENSIONS.contains(&extension(path))
 }

@@ -9,7 +9,6 @@ use super::violation::Violation;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-/// The list of phrases, a document of TOML.
 const PHRASES: &str = include_str!("../../data/phrases.toml");
 
 /// The page about the vocabulary and the tests here quote forbidden phrases; the changelog is history.
@@ -26,13 +25,11 @@ struct List {
     phrase: Vec<Phrase>,
 }
 
-/// Phrases with the same replacement.
 #[derive(Debug, Deserialize)]
 struct Phrase {
     find: Vec<String>,
     #[serde(rename = "use")]
     replacement: String,
-    /// Whether the word is refused as a part of an identifier too.
     #[serde(default)]
     names: bool,
     /// Longer phrases that are accepted.
@@ -40,7 +37,6 @@ struct Phrase {
     except: Vec<String>,
 }
 
-/// Every occurrence of a listed phrase, with its replacement.
 pub(super) fn phrases(repository: &Repository) -> Vec<Violation> {
     let list: List = match toml::from_str(PHRASES) {
         Ok(list) => list,

@@ -10,7 +10,6 @@ use report::cluster::FORMS;
 
 use super::measure::WORKLOAD;
 
-/// Headings of the options in the help.
 const NODES: &str = "Nodes";
 const NETWORK: &str = "Network and HPL";
 const TASKS: &str = "Tasks";
@@ -28,7 +27,6 @@ pub(crate) struct Cluster {
     pub(crate) command: ClusterCommand,
 }
 
-/// The commands of `assay cluster`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Plan what to measure on which nodes, in a folder that all nodes see.
@@ -67,7 +65,6 @@ Examples:
   assay cluster report PLAN --history OLD     nodes slower than in an earlier plan
 ";
 
-/// Options of `assay cluster plan`.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct PlanArgs {
@@ -158,7 +155,6 @@ fn at_least(least: &str, text: &str) -> Result<f64, String> {
     if seconds >= parse_seconds(least)? { Ok(seconds) } else { Err(format!("'{text}' is too short: at least {least}")) }
 }
 
-/// Options of `assay cluster run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The plan's folder.
@@ -198,7 +194,6 @@ pub(crate) struct RunArgs {
     pub(crate) dry_run: bool,
 }
 
-/// How workers are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Launcher {
     /// The current allocation, else Slurm.
@@ -211,7 +206,6 @@ pub(crate) enum Launcher {
     Here,
 }
 
-/// Options of `assay cluster status`.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// The plan's folder.
@@ -227,7 +221,6 @@ pub(crate) struct StatusArgs {
     pub(crate) poll: f64,
 }
 
-/// Options of `assay cluster report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The plan's folder.
@@ -246,7 +239,6 @@ pub(crate) struct ReportArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Options of `assay agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// The plan's folder.
@@ -269,7 +261,6 @@ pub(crate) struct AgentArgs {
     pub(crate) linger: f64,
 }
 
-/// The tasks of an agent.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Tasks {
     /// All.
@@ -280,7 +271,6 @@ pub(crate) enum Tasks {
     Net,
 }
 
-/// Options of `assay attempt`.
 #[derive(Debug, Args)]
 pub(crate) struct AttemptArgs {
     /// The process to exit with.

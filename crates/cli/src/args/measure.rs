@@ -61,13 +61,11 @@ pub(crate) struct OneArea<C: Args> {
     pub(crate) measure: Measure,
 }
 
-/// Headings of the options in the help.
 pub(super) const WORKLOAD: &str = "Workload";
 const SAMPLING: &str = "Sampling";
 const REFERENCE_TOOLS: &str = "Reference tools and declared facts";
 const OUTPUT: &str = "Output";
 
-/// Options of every measuring command.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, Args)]
 pub(crate) struct Measure {

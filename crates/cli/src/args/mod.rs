@@ -150,7 +150,6 @@ pub(crate) enum Command {
 }
 
 impl Arguments {
-    /// Reads a command line; an error is a sentence.
     pub(crate) fn read<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         Self::try_parse_from(words.into_iter().map(OsString::from)).map_err(|error| {
             let text = error.to_string();
@@ -308,7 +307,6 @@ mod tests {
         }
     }
 
-    /// The help of a command, `-h` or `--help`.
     fn help(name: &str, is_long: bool) -> String {
         let mut command = command().term_width(100);
         let mut names = name.split(' ').filter(|name| !name.is_empty());
@@ -317,7 +315,6 @@ mod tests {
         if is_long { found.render_long_help().to_string() } else { found.render_help().to_string() }
     }
 
-    /// Every command with examples.
     const COMMANDS: [&str; 18] = [
         "",
         "run",
@@ -387,7 +384,6 @@ mod tests {
 
     const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
 
-    /// The complete help of every command as a document.
     fn reference() -> String {
         let mut text =
             "# Commands and options\n\nThe complete help of every command, written from the program.\n".to_owned();

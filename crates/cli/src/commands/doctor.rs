@@ -30,7 +30,7 @@ pub(crate) fn doctor(arguments: &Doctor, began: f64) -> Result {
         return Ok(Outcome::Interrupted(signal));
     }
     let text = if arguments.json {
-        report::json::pretty(&diagnosis, "diagnosis").map_err(|error| error.to_string())?
+        report::json::pretty(&diagnosis, "diagnosis")?
     } else {
         report::doctor::text(&diagnosis, &Stream::Output.style())
     };

@@ -63,7 +63,6 @@ impl Answers {
     }
 }
 
-/// Why there are no answers: the user cancelled, or the terminal failed.
 enum Stopped {
     Left,
     Broken(String),

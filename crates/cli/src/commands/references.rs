@@ -55,7 +55,7 @@ pub(crate) fn references(arguments: &References) -> Result {
     let any_failed = tools.iter().filter_map(|tool| tool.check.as_ref()).any(failed);
     let catalogue = Catalogue { schema: CATALOGUE_SCHEMA.to_owned(), tools };
     let text = if arguments.json {
-        report::json::pretty(&catalogue, "list").map_err(|error| error.to_string())?
+        report::json::pretty(&catalogue, "list")?
     } else {
         report::references::text(&catalogue, &Stream::Output.style())
     };
@@ -63,7 +63,6 @@ pub(crate) fn references(arguments: &References) -> Result {
     Ok(if any_failed { Outcome::Failed } else { Outcome::Done })
 }
 
-/// The progress on standard error: a live line on a terminal, elsewhere a line for each finished tool.
 #[derive(Default)]
 struct Progress {
     bar: Option<ProgressBar>,

@@ -10,7 +10,6 @@ use crate::args::results::Show;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
 
-/// Prints the tables of a stored run, or its one-screen answer.
 pub(crate) fn show(arguments: &Show) -> Result {
     let document = loaded(&environment::store()?, &arguments.run)?;
     let style = Stream::Output.style();
@@ -33,7 +32,6 @@ pub(super) fn loaded(store: &Store, run: &str) -> Result<Document> {
     Ok(document)
 }
 
-/// Lists the runs in the store.
 pub(crate) fn runs() -> Result {
     print(list(&environment::store()?.list()?).as_bytes())?;
     Ok(Outcome::Done)

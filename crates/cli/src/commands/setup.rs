@@ -44,7 +44,6 @@ fn with_completer(argument: clap::Arg) -> clap::Arg {
     }
 }
 
-/// Prints the script that makes a shell ask this program for completions.
 pub(crate) fn completions(shell: &str) -> Result {
     let shells = Shells::builtins();
     let shell = shells.completer(shell).ok_or_else(|| format!("unknown shell '{shell}'"))?;
@@ -54,7 +53,6 @@ pub(crate) fn completions(shell: &str) -> Result {
     Ok(Outcome::Done)
 }
 
-/// Writes the manual page of every command to a folder.
 pub(crate) fn man(folder: &Path) -> Result {
     fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let mut command = args::command().disable_help_subcommand(true);

@@ -30,6 +30,12 @@ pub(crate) fn skip(what: &str, why: &str) {
     }
 }
 
+/// Skips the rest of a test that lacks something.
+pub(crate) fn skipped<T>(what: &str, why: &str) -> Option<T> {
+    skip(what, why);
+    None
+}
+
 /// A folder that is removed when it is dropped.
 pub(crate) struct Scratch(PathBuf);
 
@@ -57,7 +63,6 @@ impl Drop for Scratch {
     }
 }
 
-/// The program with these arguments, a store in `scratch`, and no other environment.
 pub(crate) fn command<A: AsRef<OsStr>>(scratch: &Scratch, arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(program());
     command.args(arguments).env_clear().env("ASSAY_STORE", scratch.join("store")).env("LANG", "C.UTF-8");
@@ -99,12 +104,10 @@ pub(crate) fn ran(mut command: Command) -> Ran {
     command.output().unwrap().into()
 }
 
-/// Runs the program to its end; spaces separate the arguments.
 pub(crate) fn assay(scratch: &Scratch, arguments: &str) -> Ran {
     ran(command(scratch, arguments.split_whitespace()))
 }
 
-/// Runs the program, which must succeed.
 #[track_caller]
 pub(crate) fn succeed(scratch: &Scratch, arguments: &str) -> Ran {
     let ran = assay(scratch, arguments);
@@ -175,13 +178,11 @@ pub(crate) fn printed(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
 }
 
-/// The folders of the runs in the store of `scratch`.
 pub(crate) fn stored_runs(scratch: &Scratch) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(scratch.join("store/runs"));
     entries.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
 }
 
-/// The checked document of the only run in the store of `scratch`.
 #[track_caller]
 pub(crate) fn stored(scratch: &Scratch) -> Value {
     let document = document(&only_run(scratch));
@@ -189,14 +190,12 @@ pub(crate) fn stored(scratch: &Scratch) -> Value {
     document
 }
 
-/// The folder of the only run in the store of `scratch`.
 pub(crate) fn only_run(scratch: &Scratch) -> PathBuf {
     let mut runs = stored_runs(scratch);
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }
 
-/// The names in a folder, sorted.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> =
@@ -226,7 +225,6 @@ pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value[key].as_array().unwrap_or_else(|| panic!("'{key}' is no list in {value:#}"))
 }
 
-/// The ids of a document, in its order.
 pub(crate) fn ids(document: &Value) -> Vec<&str> {
     rows(document).iter().map(|row| text(row, "id")).collect()
 }
@@ -247,7 +245,6 @@ pub(crate) fn same(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * a.abs().max(b.abs()), "{a} is not {b}");
 }
 
-/// The samples of a row's headline metric.
 pub(crate) fn samples(row: &Value) -> &[Value] {
     list(row, "metrics").first().map_or(&[], |metric| list(metric, "samples"))
 }

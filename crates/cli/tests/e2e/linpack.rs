@@ -49,9 +49,7 @@ fn factors_in_bf16_are_of_the_matrix_of_hpl_mxp_and_those_in_fp16_are_refused() 
 
 #[test]
 fn the_largest_order_that_a_control_group_has_room_for_is_solved_in_it() {
-    let Some(group) = Cgroup::make("memory") else {
-        return skip("LINPACK in a small control group", "a control group of our own needs the superuser");
-    };
+    let Some(group) = Cgroup::make("LINPACK in a small control group", "memory") else { return };
     // 64 MiB may be needed in addition to the matrix, and the program itself is in the group.
     group.allow_memory(160 << 20);
     let run =

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// Where and how a document contradicts a schema.
 pub(crate) fn defects(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(schema, schema, document, "", &mut found);

@@ -125,10 +125,15 @@ impl UnitScale {
 impl UnitScale {
     /// The scale in which `value` has one to three digits before the point, as far as prefixes go.
     pub fn of(value: f64, notation: impl Into<Notation>) -> Self {
-        let steps = notation.into().steps();
+        Self::from_share(value, notation.into(), FOUR_DIGITS)
+    }
+
+    /// The scale whose next prefix is taken from this share of it on.
+    pub(super) fn from_share(value: f64, notation: Notation, share: f64) -> Self {
+        let steps = notation.steps();
         // Zero takes no prefix; a bit per second is an eighth of a byte per second.
         let zero = steps.iter().find(|step| value == 0.0 && step.factor >= 0.125);
-        Self { step: zero.copied().unwrap_or_else(|| step(value, steps, FOUR_DIGITS)) }
+        Self { step: zero.copied().unwrap_or_else(|| step(value, steps, share)) }
     }
 
     /// One scale for all of `values`, where each still reads well in it; the one of the smallest is preferred.

@@ -13,25 +13,14 @@ pub(super) struct Item {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sign {
-    Series {
-        look: Look,
-        joined: bool,
-    },
-    Mark {
-        hue: Option<Hue>,
-        shape: Shape,
-    },
-    /// The limit of a point.
+    Series { look: Look, joined: bool },
+    Mark { hue: Option<Hue>, shape: Shape },
     Peak,
     Interval,
-    /// An interval along a line of dots.
     Whisker,
-    /// A shaded stretch of the axis.
     Zone,
     Hollow,
-    /// Single samples.
     Sample,
-    /// Text without a sign.
     Note,
 }
 
@@ -63,7 +52,6 @@ impl Item {
         Self::new(Sign::Hollow, "hollow: low confidence")
     }
 
-    /// Draws the sign with its centre at a point.
     fn draw(&self, canvas: &mut Canvas, (x, y): At) {
         match self.sign {
             Sign::Series { look, joined } => {

@@ -21,10 +21,8 @@ const LARGEST: f64 = 40.0;
 pub(crate) struct Pair {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Share of the median, less being slower; `None` where the pair was not measured.
     pub(crate) share: Option<f64>,
     pub(crate) value: String,
-    /// Its tooltip.
     pub(crate) text: String,
 }
 
@@ -33,7 +31,6 @@ pub(crate) const fn sharing(nodes: usize) -> usize {
     nodes.div_ceil(MOST_SIDES)
 }
 
-/// Both drawings; `None` without a pair.
 pub(crate) fn matrix(
     area: Option<Area>,
     words: [&str; 3],
@@ -114,7 +111,6 @@ fn marks<'a>(canvas: &mut Canvas, cells: impl Iterator<Item = (At, &'a Pair, f64
     }
 }
 
-/// Many cells, those of one colour as one path.
 fn tiles<'a>(canvas: &mut Canvas, cells: impl Iterator<Item = (At, &'a Pair, f64)>, side: f64) {
     let mut steps = vec![Vec::new(); STEPS + 1];
     for (at, _, slowness) in cells {

@@ -34,9 +34,7 @@ struct Frame {
     plot: (f64, f64),
     left: f64,
     top: f64,
-    /// From one row of panels to the next.
     step: f64,
-    /// From one column to the next.
     stride: f64,
 }
 
@@ -84,7 +82,6 @@ fn points(plot: &Plot) -> impl Iterator<Item = &Point> {
     all_series(plot).flat_map(|series| &series.points)
 }
 
-/// Whether each series can be named next to its last point.
 fn labels_fit(plot: &Plot, width: f64) -> bool {
     let [panel] = &plot.panels[..] else { return false };
     let fits = panel.series.iter().all(|series| text_width(&series.name) + LABEL_GAP < width * LABEL_SHARE);
@@ -218,7 +215,6 @@ fn zones(canvas: &mut Canvas, zones: &[Zone], x: &Scale, (left, top, right, bott
     }
 }
 
-/// The line of a series, its band and its limits.
 fn lines(canvas: &mut Canvas, series: &Series, count: usize, (x, y): (&Scale, &Scale)) {
     let (class, hue) = (line_class(series.look), hue_class(series.look.hue));
     let place = |point: &Point| Some((x.at(point.x)?, y.at(point.y)?));

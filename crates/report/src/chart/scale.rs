@@ -28,14 +28,12 @@ pub(super) struct Scale {
     high: f64,
     from: f64,
     to: f64,
-    /// Ascending.
     pub(super) ticks: Vec<Tick>,
     /// The unit of all ticks; empty where each tick has its own.
     pub(super) unit: &'static str,
 }
 
 impl Scale {
-    /// A scale for these values, from coordinate `from` to `to`, with at most about `most` ticks.
     pub(super) fn new(reading: Reading, values: &[f64], (from, to): (f64, f64), most: usize) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| is_drawable(*value)).collect();
         let least = values.iter().copied().reduce(f64::min).unwrap_or(0.0);
@@ -73,13 +71,11 @@ impl Scale {
         }
     }
 
-    /// The coordinate of a value; `None` outside the scale.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         let share = self.share(value)?;
         (-1e-9..=1.0 + 1e-9).contains(&share).then(|| self.from + share.clamp(0.0, 1.0) * (self.to - self.from))
     }
 
-    /// The coordinate of a value, or of the nearer end of the scale.
     pub(super) fn clamped(&self, value: f64) -> f64 {
         let share = match self.share(value) {
             Some(share) => share.clamp(0.0, 1.0),
@@ -116,7 +112,6 @@ impl Scale {
         self
     }
 
-    /// Shares of a whole: from 0, or from the last tenth below them where all are above one half.
     fn shares(self, (least, greatest): (f64, f64), most: usize) -> Self {
         let from = if least >= 0.5 { ((least * 10.0 - 1e-9).floor() / 10.0).min(0.9) } else { 0.0 };
         let mut scale = self.linear((least.min(0.0), greatest - from), 100.0, most);

@@ -16,17 +16,13 @@ pub(crate) struct Strip {
     pub(crate) name: String,
     pub(crate) id: String,
     pub(crate) median: String,
-    /// The median in its base unit.
     pub(crate) value: f64,
-    /// The tooltip of the line.
     pub(crate) text: String,
-    /// Each node's share of the median, 1 being the median, less being slower.
     pub(crate) shares: Vec<f64>,
     /// First and third quartile as such shares, the slower one first.
     pub(crate) quartiles: [f64; 2],
     /// A node below this share is an outlier.
     pub(crate) limit: Option<f64>,
-    /// The outliers, worst first: name and share.
     pub(crate) outliers: Vec<(String, f64)>,
 }
 
@@ -62,7 +58,6 @@ impl Frame {
         Self { is_wide, left, right, width, top: TEXT + 14.0, step }
     }
 
-    /// The middle of what is drawn in a line.
     fn middle(&self, index: usize) -> f64 {
         self.top + (index as f64 + 1.0) * self.step - self.step.min(26.0) / 2.0
     }
@@ -104,7 +99,6 @@ fn axis(canvas: &mut Canvas, scale: &Scale, frame: &Frame, lines: usize) {
     }
 }
 
-/// The coordinate of a share, inside [`SHARES`].
 fn place(scale: &Scale, share: f64) -> f64 {
     scale.clamped(share.clamp(SHARES.0, SHARES.1))
 }
@@ -142,7 +136,6 @@ fn line(canvas: &mut Canvas, scale: &Scale, frame: &Frame, index: usize, (strip,
     }
 }
 
-/// The label of outliers: a single one with its share.
 fn outlier_names(strip: &Strip) -> String {
     if let [(node, share)] = strip.outliers.as_slice() {
         return format!("{node} {}", percent_whole(*share));

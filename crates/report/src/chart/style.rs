@@ -51,7 +51,6 @@ fn palette(theme: Theme) -> Vec<(String, String)> {
     all
 }
 
-/// A colour with a share of another one.
 fn mixed(one: &str, other: &str, share: f64) -> String {
     let channel =
         |hex: &str, at: usize| f64::from(u8::from_str_radix(hex.get(at..at + 2).unwrap_or("0"), 16).unwrap_or(0));
@@ -76,7 +75,6 @@ pub(super) const fn hue_class(hue: Hue) -> usize {
 const HUES: [&str; 11] =
     ["accent", "second", "third", "accent-0", "accent-1", "accent-2", "accent-3", "read", "write", "tcp", "udp"];
 
-/// The rules of [`RULES`] and of each hue.
 fn rules() -> String {
     let mut out = RULES.to_owned();
     for (number, name) in HUES.iter().enumerate() {

@@ -7,19 +7,15 @@ use areas::chart::{Mark, Shape};
 
 use crate::formats::escape::{REPLACEMENT, is_hidden, visible};
 
-/// Size of ordinary text, in units of the view box.
 pub(super) const TEXT: f64 = 12.0;
 
-/// Height of a line of text, over its size.
 pub(super) const LINE: f64 = 1.35;
 
 /// Drawings narrower than this are for phones, which have no pointer: their marks have attributes and no titles.
 pub(super) const NARROW: f64 = 500.0;
 
-/// A point of a drawing: from the left and from the top.
 pub(super) type At = (f64, f64);
 
-/// Both ends of a straight line.
 pub(super) type Segment = (At, At);
 
 /// The end of a text that its coordinate refers to.
@@ -117,7 +113,6 @@ impl Canvas {
         let _ = writeln!(self.out, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
-    /// Straight lines as one path.
     pub(super) fn segments(&mut self, class: &str, lines: &[Segment]) {
         self.path(class, &lines.iter().map(|(from, to)| through(&[*from, *to])).collect::<String>(), "");
     }
@@ -171,7 +166,6 @@ impl Canvas {
         }
     }
 
-    /// A mark in a key.
     pub(super) fn sign(&mut self, class: &str, shape: Shape, at: At) {
         self.path(class, &outline(shape, at), "");
     }
@@ -182,7 +176,6 @@ impl Canvas {
         self.path("dots", &path, &format!(" stroke-width=\"{}\"", px(2.0 * radius)));
     }
 
-    /// A text with its baseline at `y`.
     pub(super) fn text(&mut self, class: &str, (x, y): At, anchor: Anchor, text: &str) {
         if text.is_empty() {
             return;

@@ -12,7 +12,6 @@ mod verdict;
 use model::cluster::ClusterDocument;
 
 use crate::formats::json::pretty;
-use crate::render::RenderError;
 use crate::style::Style;
 
 /// A format of the report.
@@ -25,7 +24,7 @@ pub struct Form {
     /// Its description for `--help`.
     pub about: &'static str,
     /// The renderer; its pieces need not fit into memory together.
-    pub render: fn(&ClusterDocument) -> Result<Pieces<'_>, RenderError>,
+    pub render: fn(&ClusterDocument) -> Result<Pieces<'_>, String>,
 }
 
 /// A file in pieces.

@@ -55,7 +55,6 @@ fn label(code: &str) -> String {
     code.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// A check that is not as it should be: what was seen and what follows, and below it what to do.
 fn finding(check: &Check, style: &Style) -> Vec<String> {
     let inner = INDENT.repeat(2);
     // Lines below the first are set in by the same, however long the first word is.
@@ -70,7 +69,6 @@ fn finding(check: &Check, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The tools, a line each: version and program, why it cannot be used, or that it is missing.
 fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
     let widest = references.iter().map(|tool| width(&tool.tool)).max().unwrap_or(0);
     let line = |tool: &FoundTool| {
@@ -80,7 +78,6 @@ fn tools(references: &[FoundTool], style: &Style) -> Vec<String> {
     references.iter().flat_map(line).collect()
 }
 
-/// A tool's program, with its version or why it cannot be used.
 pub(super) fn program_words(path: &str, reason: Option<&str>, version: Option<&str>) -> String {
     match (reason, version) {
         (Some(reason), _) => format!("{path} cannot be used: {reason}"),

@@ -8,7 +8,6 @@ pub mod references;
 use crate::layout::wrap;
 use crate::style::{Style, Tone};
 
-/// Columns before a line of a section.
 const INDENT: &str = "  ";
 
 /// Lines of the head, then each section that has lines below its title; ends in a newline.
@@ -24,7 +23,6 @@ fn with_sections<const N: usize>(
     format!("{}\n", lines.join("\n"))
 }
 
-/// A text after its name, which is in a column of `widest`.
 fn named(name: &str, text: &str, widest: usize, style: &Style) -> Vec<String> {
     wrap(&style.clean(text), &format!("{INDENT}{:<widest$}  ", style.clean(name)), style.width)
 }

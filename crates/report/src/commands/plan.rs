@@ -30,7 +30,6 @@ pub fn writes(file_bytes: u64, total_bytes: f64, seconds: f64, budget: Option<u6
     format!("; writes about {known} {of_what} at most{then}{budget}{tools}")
 }
 
-/// Why rows cannot be measured, and the ids of those rows.
 type Obstacle = (String, Vec<String>);
 
 /// What will be skipped: the first ids, a line for reasons that differ in numbers alone.

@@ -17,7 +17,6 @@ pub fn text(catalogue: &Catalogue, style: &Style) -> String {
     with_sections(vec![style.paint(&summary(catalogue), Tone::Strong)], sections, style)
 }
 
-/// How many there are, and what came of trying them.
 fn summary(catalogue: &Catalogue) -> String {
     let count = |is: fn(&KnownTool) -> bool| catalogue.tools.iter().filter(|tool| is(tool)).count();
     let (all, usable) = (catalogue.tools.len(), count(|tool| tool.found));
@@ -33,7 +32,6 @@ fn summary(catalogue: &Catalogue) -> String {
     }
 }
 
-/// A tool: its program or how to get it, what it is compared with, and what came of trying it.
 fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
     let first = match &tool.path {
         Some(path) => program_words(path, tool.reason.as_deref(), tool.version.as_deref()),
@@ -47,7 +45,6 @@ fn tool_lines(tool: &KnownTool, widest: usize, style: &Style) -> Vec<String> {
     lines
 }
 
-/// What came of trying it.
 fn tried(check: &ToolCheck) -> String {
     let came = match check.value.zip(check.unit) {
         Some((value, unit)) => format!("{} (short run, not a measurement)", quantity(value, unit)),

@@ -9,7 +9,6 @@ const HALF: usize = 10;
 /// Limits on either side of no change.
 const LIMITS: f64 = 2.5;
 
-/// The line; empty where the ratio is no positive number.
 pub(super) fn bar(row: &Compared, style: &Style) -> String {
     let limit = (1.0 + row.threshold + row.allowance).ln();
     let place = |ratio: f64| {

@@ -30,7 +30,6 @@ pub(super) const fn verdict_title(verdict: Change) -> &'static str {
     }
 }
 
-/// A verdict in the line of its result.
 pub(super) const fn verdict_words(row: &Compared) -> &'static str {
     match (row.verdict, row.direction) {
         (Change::Changed, Some(Direction::Worse)) => "worse",
@@ -66,7 +65,6 @@ pub(super) fn summary(comparison: &Comparison, ellipsis: &str) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// The directions of changes: `both for the worse`, `2 for the worse and 1 for the better`.
 fn directions(rows: &[Compared]) -> String {
     let count = |direction| rows.iter().filter(|row| row.direction == Some(direction)).count();
     let all = |count: usize| ["", "", "both "].get(count).copied().unwrap_or("all ");
@@ -77,7 +75,6 @@ fn directions(rows: &[Compared]) -> String {
     }
 }
 
-/// The thresholds of results: `2 %`, `2 … 10 %`.
 fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellipsis: &str) -> String {
     let least = rows.clone().map(|row| row.threshold).fold(f64::INFINITY, f64::min);
     let most = rows.map(|row| row.threshold).fold(0.0, f64::max);
@@ -85,7 +82,6 @@ fn limits<'a>(rows: impl Iterator<Item = &'a Compared> + Clone, ellipsis: &str) 
     if low == high { format!("{high} %") } else { format!("{low} {ellipsis} {high} %") }
 }
 
-/// A threshold in percent, without the sign.
 fn limit(threshold: f64) -> String {
     percent_short(threshold).trim_end_matches(" %").to_owned()
 }
@@ -101,7 +97,6 @@ pub(super) fn interval(row: &Compared, ellipsis: &str) -> String {
     row.ratio_ci95.map_or_else(String::new, |[low, high]| format!("{} {ellipsis} {}", change(low), change(high)))
 }
 
-/// Both values of a result with one prefix, and the unit.
 pub(super) fn values(row: &Compared) -> [String; 3] {
     let area = area_word(&row.id).parse::<Area>();
     let notation = area.map_or(Notation::Plain(row.unit), |area| Notation::of(area, row.unit));
@@ -147,10 +142,8 @@ pub(super) fn reasons(not_compared: &[NotCompared]) -> Vec<(&str, Vec<&NotCompar
     grouped(not_compared, |row| Some(row.reason.as_str()))
 }
 
-/// The units of a comparison by process runs.
 const PROCESS_RUNS: &str = "process runs";
 
-/// The legend: the meaning of the values and of the limit, and what samples cannot show.
 pub(super) fn legend(comparison: &Comparison) -> String {
     let mut text = String::from(if comparison.live {
         "Change: NEW over BASE, the ratio of the medians of pairs measured in turn, with its 95 % interval. Limit: smaller \
@@ -177,7 +170,6 @@ pub(super) fn legend(comparison: &Comparison) -> String {
     text
 }
 
-/// `CPU -8.0 % (12 rows)`, for the foot of a table.
 pub(super) fn means(means: &[AreaMean]) -> Option<String> {
     let words = |mean: &AreaMean| {
         let area = mean.area.parse().map_or_else(|_| mean.area.clone(), |area| area_title(area).to_owned());
@@ -187,7 +179,6 @@ pub(super) fn means(means: &[AreaMean]) -> Option<String> {
     (!all.is_empty()).then(|| format!("Geometric mean of all results, more is better: {}.", all.join(", ")))
 }
 
-/// The probability of a change by chance, for a cell.
 pub(super) fn chance(row: &Compared) -> String {
     row.p.map_or_else(String::new, |p| if p < 0.0005 { "< 0.1 %".to_owned() } else { percent(p) })
 }

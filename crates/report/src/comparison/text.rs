@@ -60,7 +60,6 @@ fn warnings(comparison: &Comparison, style: &Style) -> Vec<String> {
     comparison.warnings.iter().flat_map(|warning| wrap(&style.clean(warning), "! ", style.width)).collect()
 }
 
-/// The results with a verdict under their heading.
 fn section(comparison: &Comparison, verdict: Change, notes: &Notes<'_>, style: &Style) -> Vec<String> {
     let rows = rows_of(comparison, verdict);
     if rows.is_empty() {
@@ -93,7 +92,6 @@ impl Table<'_> {
         self.column(align, of, |_| Tone::Plain)
     }
 
-    /// Base, new and their unit; of unchanged results new only.
     fn values(&self, same: bool) -> Vec<Block> {
         let value = |index: usize| self.plain(Align::Decimal, move |row| values(row)[index].clone());
         let unit = self.plain(Align::Left, |row| values(row)[2].clone());
@@ -101,7 +99,6 @@ impl Table<'_> {
         if same { vec![new] } else { vec![Block::new("base", Align::Left, vec![value(0)]), new] }
     }
 
-    /// The change, its interval and the limit.
     fn changes(&self, with_limit: bool) -> Vec<Block> {
         let end = |align, of: fn([f64; 2]) -> String| {
             self.plain(align, move |row| row.ratio_ci95.map_or_else(String::new, of))
@@ -138,7 +135,6 @@ impl Table<'_> {
         self.notes.number(row).map_or_else(String::new, |number| self.style.mark(number))
     }
 
-    /// One line for each result.
     fn wide(&self, same: bool, with_limit: bool, with_bar: bool) -> Vec<Block> {
         let names = self.plain(Align::Left, |row| name(row, self.comparison));
         let mut blocks = vec![Block::new("", Align::Left, vec![names])];

@@ -42,7 +42,6 @@ fn units(document: &Document) -> String {
     units.iter().map(line).collect()
 }
 
-/// The samples of a row; a comment where it has none.
 fn lines(row: &Row) -> String {
     if row.status != Status::Ok {
         let [id, reason] = [row.id.as_str(), row.reason.as_deref().unwrap_or(NO_REASON)].map(one_line);
@@ -67,7 +66,6 @@ fn name(row: &Row) -> String {
     format!("Benchmark{first}{}-{}", chars.as_str(), row.params.threads())
 }
 
-/// `9.5e+10 B/s`: the sample of this index.
 fn value(metric: &Metric, index: usize) -> Option<String> {
     let value = metric.samples.get(index)?.value;
     let (unit, factor) = unit(metric);

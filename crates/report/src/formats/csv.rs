@@ -20,11 +20,8 @@ use areas::disk::familiar;
 enum Source {
     /// Parts of the row: their place in the document, and their names, from which those of the columns are made.
     Parts(&'static str, &'static str),
-    /// What follows from the row.
     RowWords(fn(&Row) -> String),
-    /// What follows from the metric; empty without one.
     OfMetric(fn(&Metric) -> String),
-    /// A list with an item for each reference of the metric.
     OfReferences(fn(&Reference) -> String),
 }
 

@@ -23,7 +23,6 @@ pub(crate) struct Case<'a> {
     pub(crate) class: String,
     pub(crate) seconds: f64,
     pub(crate) outcome: Outcome<'a>,
-    /// Lines of standard output.
     pub(crate) output: Vec<String>,
 }
 
@@ -64,7 +63,6 @@ fn case(row: &Row) -> Case<'_> {
     Case { name: &row.id, class: format!("assay.{}", row.area), seconds: row.seconds, outcome, output: output(row) }
 }
 
-/// Confidence, values and warnings, a line each.
 fn output(row: &Row) -> Vec<String> {
     let confidence = row.confidence.map(|confidence| format!("{confidence} confidence"));
     let values = row.metrics.iter().map(|metric| {
@@ -144,7 +142,6 @@ fn write_case(text: &mut String, case: &Case<'_>) {
     text.push_str("    </testcase>\n");
 }
 
-/// Text between quotes.
 fn attribute(text: &str) -> String {
     content(text).replace('"', "&quot;").replace('\'', "&apos;")
 }

@@ -35,7 +35,6 @@ pub fn render(document: &Document) -> String {
     format!("{}\n", parts.join("\n\n"))
 }
 
-/// Whether an area is as fast as it should be.
 fn answer(line: &AnswerLine) -> String {
     format!("- **{}**: {}", line.title, escaped(&line.text))
 }
@@ -66,7 +65,6 @@ fn section(area: Area, grids: &[&Grid], findings: &[&Finding]) -> String {
     parts.join("\n\n")
 }
 
-/// The lines of a table, and its notes as a list.
 fn body(grid: &Grid) -> String {
     let mut text = String::new();
     let heading: Vec<String> = grid.columns.iter().map(|column| escaped(&column.title())).collect();

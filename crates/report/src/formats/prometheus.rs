@@ -15,7 +15,6 @@ use crate::grid::groups::grouped;
 
 #[derive(Debug, Default)]
 struct Exposition {
-    /// Labels of every series.
     common: [(&'static str, String); 2],
     /// Help of each metric, and its series by their labels as they are written: the format demands one of equal labels only.
     metrics: BTreeMap<String, (String, BTreeMap<String, f64>)>,

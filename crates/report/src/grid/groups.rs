@@ -8,13 +8,11 @@ use areas::chart::grid::Grid;
 use areas::cpu::label as cpu;
 use areas::label::{Axis, Common, Label, stem};
 
-/// The benchmarks of each area that has some.
 pub(crate) fn by_area(document: &Document) -> impl Iterator<Item = (Area, Vec<&Row>)> {
     let of = |area: &Area| (*area, document.experiments.iter().filter(|row| row.area == *area).collect::<Vec<_>>());
     Area::ALL.iter().map(of).filter(|(_, rows)| !rows.is_empty())
 }
 
-/// The tables and findings of each area that has some.
 pub(crate) fn tables_by_area<'a>(
     document: &'a Document,
     grids: &'a [Grid],

@@ -84,7 +84,6 @@ pub(super) fn not_measured(area: Area, rows: &[&Row]) -> Grid {
     list(area, name, (&rows, axis, &Common::of(&[], axis)), columns, cells).without_empty_columns(&["Reason"])
 }
 
-/// A line for each row that has cells, in reading order, after its label.
 fn list<const N: usize>(
     area: Area,
     (name, title): (String, &str),

@@ -1,12 +1,8 @@
 //! Every table of a document as a value.
 
 pub(crate) mod groups;
-mod loads;
 mod measured;
-mod peaks;
-pub(crate) mod references;
-mod table;
-mod warnings;
+pub(crate) mod tables;
 
 use model::document::{Document, Row};
 use model::experiment::Area;
@@ -22,13 +18,13 @@ pub fn grids(document: &Document) -> Vec<Grid> {
         let own = [
             measured::measured(area, &rows, document),
             measured::not_measured(area, &rows),
-            loads::grid(area, &rows),
-            references::grid(area, &rows),
-            peaks::grid(area, &rows),
+            tables::loads(area, &rows),
+            tables::references(area, &rows),
+            tables::peaks(area, &rows),
         ];
         classic::grids(area, document).into_iter().chain(own).collect::<Vec<_>>()
     };
-    let all = groups::by_area(document).flat_map(of_area).chain([warnings::grid(document)]);
+    let all = groups::by_area(document).flat_map(of_area).chain([tables::warnings(document)]);
     all.filter(|grid| !grid.lines.is_empty()).collect()
 }
 

@@ -10,7 +10,6 @@ use model::warning::Confidence;
 use super::tables::Anchors;
 use crate::terminal::answer::{expected, missing, scale, verdict, why_not_high};
 
-/// The verdict on the machine, the answers of its areas, and why confidence is low.
 pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
     let answers = areas::answer_lines(document);
     let said = answers.iter().map(|line| {
@@ -26,7 +25,6 @@ pub(super) fn answer(document: &Document, lines: &[HeadlineRow<'_>]) -> Value {
     }
 }
 
-/// The lines of the headline table.
 pub(super) fn headlines(lines: &[HeadlineRow<'_>], anchors: &Anchors<'_>) -> Vec<Value> {
     let line = |line: &HeadlineRow<'_>| {
         let anchor = anchors.link(&line.row.id);

@@ -12,14 +12,11 @@ use crate::chart::DrawnChart;
 use areas::chart::grid::Grid;
 use areas::label::area_title;
 
-/// The chart with a section of its own.
 const ROOFLINE: &str = "roofline";
 
-/// The sections of areas, and the charts of other sections.
 pub(super) struct Sections {
     pub(super) areas: Vec<Value>,
     pub(super) roofline: Vec<Value>,
-    /// The charts of the run as a whole.
     pub(super) over_time: Vec<Value>,
 }
 

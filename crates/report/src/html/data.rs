@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 
 use crate::formats::csv;
-use crate::render::RenderError;
 use model::number::size;
 
 /// The most characters of all packed files together: Chromium refuses to save from an address of more than 2 MiB
@@ -24,19 +23,17 @@ pub(crate) struct File {
     name: &'static str,
     media: &'static str,
     about: &'static str,
-    /// Its unpacked size.
     size: String,
-    /// The content, compressed by gzip, in base64.
     packed: String,
 }
 
-fn refuse(error: impl std::fmt::Display) -> RenderError {
-    RenderError::new(format!("the document cannot be packed: {error}"))
+fn refuse(error: impl std::fmt::Display) -> String {
+    format!("the document cannot be packed: {error}")
 }
 
 /// The document with every sample, or where that does not fit into this many characters, its table of summaries. An error
 /// where a value of the document is not finite, which JSON cannot express.
-pub(super) fn files(document: &Document, most: usize) -> Result<Vec<File>, RenderError> {
+pub(super) fn files(document: &Document, most: usize) -> Result<Vec<File>, String> {
     let mut json = serde_json::to_value(document).map_err(refuse)?;
     round(&mut json);
     let json = serde_json::to_vec(&json).map_err(refuse)?;
@@ -63,11 +60,10 @@ fn round(value: &mut Value) {
     }
 }
 
-/// A file before it is packed: name, media type, description, content.
 pub(crate) type Unpacked = (&'static str, &'static str, &'static str, Vec<u8>);
 
 /// The files that fit into this many characters, in their order.
-pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>, most: usize) -> Result<Vec<File>, RenderError> {
+pub(crate) fn fitting(files: impl IntoIterator<Item = Unpacked>, most: usize) -> Result<Vec<File>, String> {
     let mut kept: Vec<File> = Vec::new();
     for (name, media, about, bytes) in files {
         let packed = STANDARD.encode(gzip(&bytes).map_err(refuse)?);

@@ -15,25 +15,20 @@ use crate::grid::groups::grouped;
 use crate::reason::{self, without_words};
 use areas::label::Label;
 
-/// All warnings of one code.
 #[derive(Debug, Serialize)]
 pub(super) struct WarningKind {
-    /// The end of its anchor.
     anchor: String,
     title: String,
     cause: Option<&'static str>,
     consequence: Option<&'static str>,
     /// `27 rows`.
     rows: String,
-    /// `7 low confidence, 20 usable with care`.
     effect: String,
-    /// The text of the worst warning.
     worst: String,
     advice: String,
     parts: Vec<Part>,
 }
 
-/// The results that a warning left at the same confidence.
 #[derive(Debug, Serialize)]
 struct Part {
     effect: &'static str,
@@ -45,7 +40,6 @@ struct Part {
     confidence: Confidence,
 }
 
-/// The results with the same text.
 #[derive(Debug, Serialize)]
 struct Group {
     text: String,
@@ -133,7 +127,6 @@ impl WarningKind {
     }
 }
 
-/// The effect of a warning that left a result at this confidence.
 const fn effect(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::High => "changes no confidence",
@@ -152,7 +145,6 @@ const fn cause_words(cause: Cause) -> &'static str {
     }
 }
 
-/// Results without values, by status and reason.
 pub(super) fn absences(document: &Document, anchors: &Anchors<'_>) -> Vec<Value> {
     let without = document.experiments.iter().filter(|row| row.status != Status::Ok);
     let mut alike = grouped(without.map(|row| (row, without_words(row))), |(_, reason)| Some(reason::shape(reason)));

@@ -7,7 +7,6 @@ use model::number::{digits, duration, size};
 
 use crate::commands::info::facts_of;
 
-/// This machine, and the other host of network benchmarks.
 pub(super) fn machines(document: &Document) -> Vec<Value> {
     let own = described("This machine", &document.machine);
     let peer = document.peer.as_deref().map(|peer| {
@@ -30,7 +29,6 @@ fn described(title: &str, machine: &Machine) -> Value {
     context! { title, sections => sections.collect::<Vec<_>>(), unknown => unknown.collect::<Vec<_>>() }
 }
 
-/// The state of the machine before and after the run, and the clock of its intervals: names and values.
 pub(super) fn state(document: &Document) -> Vec<(&'static str, String)> {
     let conditions = &document.conditions;
     let both = |of: fn(&MachineState) -> Option<String>| match (of(&conditions.before), of(&conditions.after)) {

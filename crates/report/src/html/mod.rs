@@ -20,7 +20,6 @@ use model::number::{counted, duration};
 
 use crate::chart::{self, charts};
 use crate::grid::grids;
-use crate::render::RenderError;
 use crate::terminal::{machine_words, suite_words};
 use tables::Anchors;
 
@@ -29,7 +28,7 @@ const STYLE: &str = include_str!("page/page.css");
 pub(crate) const SCRIPT: &str = include_str!("page/page.js");
 
 /// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
-pub fn render(document: &Document) -> Result<String, RenderError> {
+pub fn render(document: &Document) -> Result<String, String> {
     let page = page(document);
     let bare = set(TEMPLATE, page.clone())?.len();
     let room = (bare / DATA_PART).min(LARGE.saturating_sub(bare)).max(LEAST_DATA);
@@ -45,8 +44,8 @@ const LARGE: usize = 1_190_000;
 const LEAST_DATA: usize = 60_000;
 
 /// A page set by a template; text of its values is escaped.
-pub(crate) fn set(template: &str, page: Value) -> Result<String, RenderError> {
-    let refuse = |error: minijinja::Error| RenderError::new(format!("the page cannot be set: {error:#}"));
+pub(crate) fn set(template: &str, page: Value) -> Result<String, String> {
+    let refuse = |error: minijinja::Error| format!("the page cannot be set: {error:#}");
     let mut environment = Environment::new();
     environment.set_formatter(write_value);
     environment.set_trim_blocks(true);
@@ -66,7 +65,6 @@ fn write_value(out: &mut Output<'_>, state: &State<'_, '_>, value: &Value) -> Re
     }
 }
 
-/// Everything on the page but the data.
 fn page(document: &Document) -> Value {
     // Links lead to lines of tables, so the tables come first.
     let mut anchors = Anchors::of(document);

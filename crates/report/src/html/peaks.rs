@@ -17,7 +17,6 @@ use areas::label::{Label, area_title, stem_of, threads};
 /// The most values of one input that are listed; of more, the least and the greatest.
 const LISTED: usize = 3;
 
-/// The limits of results that differ in their threads only.
 #[derive(Clone, Debug, Serialize)]
 struct Series {
     what: String,
@@ -35,7 +34,6 @@ struct PeakLine {
     number: f64,
 }
 
-/// The limits of every area that has some.
 pub(super) fn areas(document: &Document) -> Vec<Value> {
     Area::ALL.iter().filter_map(|area| of_area(*area, document)).collect()
 }

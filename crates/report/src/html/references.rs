@@ -10,7 +10,7 @@ use model::reference::Reference;
 use model::sample::Metric;
 
 use super::text;
-use crate::grid::references::{ours, scale, verdict_words};
+use crate::grid::tables::{ours, scale, verdict_words};
 use crate::reason::{NO_REASON, reason_words};
 use areas::label::Label;
 
@@ -37,7 +37,6 @@ pub(super) fn lines(document: &Document) -> (Vec<Value>, Vec<String>) {
     (lines, remarks)
 }
 
-/// Every tool that was started, with its command lines.
 pub(super) fn tools(document: &Document) -> Vec<Value> {
     let started = all(document).filter(|(_, _, reference)| !reference.argv.is_empty());
     let mut tools: BTreeMap<&str, (&str, Vec<Value>)> = BTreeMap::new();
@@ -62,7 +61,6 @@ fn all(document: &Document) -> impl Iterator<Item = (&Row, &Metric, &Reference)>
     metrics.flat_map(|(row, metric)| metric.references.iter().map(move |reference| (row, metric, reference)))
 }
 
-/// A command line with its environment.
 fn with_environment(environment: &BTreeMap<String, String>, arguments: &[String]) -> String {
     let set = environment.iter().map(|(name, value)| format!("{name}={value}"));
     let clean = ["env", "-i"].map(str::to_owned).into_iter().filter(|_| !environment.is_empty());

@@ -11,7 +11,6 @@ pub(crate) struct Command {
     command: String,
 }
 
-/// The commands that are not empty.
 pub(crate) fn listed(all: impl IntoIterator<Item = (&'static str, String)>) -> Vec<Command> {
     let all = all.into_iter().map(|(about, command)| Command { about, command });
     all.filter(|command| !command.command.is_empty()).collect()

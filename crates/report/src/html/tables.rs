@@ -45,9 +45,7 @@ struct TableCell {
     text: String,
     /// The filled part of the bar behind a share.
     share: Option<String>,
-    /// Whether it may have several lines.
     long: bool,
-    /// Whether it is the line's confidence.
     confidence: bool,
 }
 
@@ -75,7 +73,6 @@ impl<'a> Anchors<'a> {
         self.given.insert(*index).then(|| row_anchor(*index))
     }
 
-    /// The warnings that lowered the confidence of a result.
     fn reasons(&self, id: &str) -> String {
         let row = self.places.get(id).map(|(_, row)| *row);
         let Some((row, confidence)) = row.and_then(|row| Some((row, row.confidence?))) else { return String::new() };
@@ -129,7 +126,6 @@ impl Table {
     }
 }
 
-/// The legend of the mark after values of low confidence.
 const LOW: &str =
     "† low confidence: do not rely on the value. The reason is next to the confidence, and in Conditions.";
 
@@ -148,7 +144,6 @@ fn arranged(grid: &Grid, kept: &[usize]) -> Vec<Vec<usize>> {
     columns
 }
 
-/// Whether a column has what its line is about: the measured value, or why it is missing.
 fn is_value(column: &Column) -> bool {
     ["Measured", "GFlops", "Status", "Reason"].iter().any(|words| column.heading.starts_with(words))
 }

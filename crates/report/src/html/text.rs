@@ -2,7 +2,6 @@
 
 use crate::formats::escape::{REPLACEMENT, is_hidden, one_line};
 
-/// Text for use between tags and in quoted attributes.
 pub(crate) fn escaped(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len() + raw.len() / 8);
     for c in raw.chars() {
@@ -20,7 +19,6 @@ pub(crate) fn escaped(raw: &str) -> String {
     text
 }
 
-/// A command line for a shell, arguments in single quotes where needed.
 pub(crate) fn command(arguments: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
     let quoted = arguments.iter().map(|argument| {
@@ -60,7 +58,6 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
-/// The first names of a list: `n1, n2, n3 and 7 more`.
 pub(crate) fn some_of(names: &[String], most: usize) -> String {
     let first: Vec<String> = names.iter().take(most).map(|name| one_line(name)).collect();
     match names.len().saturating_sub(most) {

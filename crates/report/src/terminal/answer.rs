@@ -20,9 +20,7 @@ const WIDEST: usize = 100;
 const MOST_LINES: usize = 30;
 /// Narrower terminals have no column of areas.
 const NARROW: usize = 50;
-/// Columns between blocks.
 const GAP: usize = 2;
-/// Words of a range above a base clock.
 const OR_MORE: &str = "or more";
 
 /// What a document does not say: where it is and what came before.
@@ -61,7 +59,6 @@ fn head(document: &Document, style: &Style) -> Vec<String> {
     [first, clean(&[header::machine_words(&document.machine)]), state(document, style)].concat()
 }
 
-/// Why a run is not whole.
 fn state(document: &Document, style: &Style) -> Vec<String> {
     header::state(document).map(|text| paragraph(&text, "", Tone::Plain, style)).unwrap_or_default()
 }
@@ -224,7 +221,6 @@ fn is_open(range: &Expectation) -> bool {
     range.text.ends_with(OR_MORE)
 }
 
-/// Why a benchmark has no value.
 pub(crate) fn missing(line: &HeadlineRow<'_>) -> String {
     let reason = match line.row.status {
         Status::Ok => "the result has no such value".to_owned(),

@@ -64,7 +64,6 @@ fn short_model(name: &str) -> String {
     name.split_whitespace().filter(noise).collect::<Vec<_>>().join(" ")
 }
 
-/// Why a run is not whole, in a sentence.
 pub(crate) fn state(document: &Document) -> Option<String> {
     let planned = counted(document.experiments.len() as u64, "benchmark");
     let count = |status| document.experiments.iter().filter(|row| row.status == status).count();

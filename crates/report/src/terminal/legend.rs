@@ -53,7 +53,6 @@ pub(super) fn lines(document: &Document, tables: &[Drawn], style: &Style) -> Vec
     paragraph(&sentences.join(" "), "", Tone::Dim, style)
 }
 
-/// What the values are, also without an interval.
 fn value_words(measured: &[&Row], style: &Style) -> String {
     let mut metrics = measured.iter().filter_map(|row| row.metrics.first());
     let too_few = metrics.find(|metric| metric.summary.ci95.is_none()).map(|metric| metric.summary.n);

@@ -31,17 +31,14 @@ const NO_LIMIT: &str = "Loopback round trips stay inside the kernel, so no hardw
 const SHOWN_IN_FULL: &[WarningCode] =
     &[WarningCode::HostCache, WarningCode::PartOfSector, WarningCode::EngineSteppedDown, WarningCode::CpuBound];
 
-/// What makes two remarks the same footnote.
 #[derive(Clone, Debug, PartialEq)]
 enum Key {
     Warning(Named<WarningCode>),
     UnknownPeak(Area),
-    /// Nothing physical limits it.
     NoLimit,
     Kind(PeakKind),
     /// The share is of the scalar peak, and vectors have a higher one.
     Plain,
-    /// Status and shape of the reason.
     Reason(Status, String),
 }
 

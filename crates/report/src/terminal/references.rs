@@ -7,7 +7,7 @@ use model::sample::Metric;
 
 use super::sections::Section;
 use crate::grid::groups::grouped;
-use crate::grid::references::{ours, scale, verdict_words};
+use crate::grid::tables::{ours, scale, verdict_words};
 use crate::layout::{Align, Block, Cell, Column, cut, fitting, table, wrap};
 use crate::reason::{NO_REASON, reason_words};
 use crate::style::{Style, Tone};
@@ -19,7 +19,6 @@ const HOW_TO_READ: &str = "Ratio: our median over the tool's, with its 95 % inte
      latencies, lower is better. At least as fast: the ratio is even or in our favour, and the \
      worse end of its interval is within 5 %.";
 
-/// Width of a tool with its version; some versions are a sentence.
 const LONGEST_TOOL: usize = 20;
 
 struct Pairing<'a> {
@@ -30,7 +29,6 @@ struct Pairing<'a> {
     first: bool,
 }
 
-/// The block about references; nothing where there were none.
 pub(super) fn paragraphs(sections: &[Section<'_>], style: &Style) -> Option<Vec<String>> {
     let all = collect(sections);
     if all.is_empty() {
@@ -65,7 +63,6 @@ fn collect<'a>(sections: &[Section<'a>]) -> Vec<Pairing<'a>> {
 }
 
 impl Pairing<'_> {
-    /// The row in words, and the metric where it is not the one that the row stands for.
     fn words(&self) -> String {
         let row = Label::sentence(self.row);
         let headline = self.row.metrics.first().is_some_and(|metric| std::ptr::eq(metric, self.metric));
@@ -189,7 +186,6 @@ fn explanations(measured: &[Pairing<'_>]) -> Vec<String> {
     remarks.iter().map(words).collect()
 }
 
-/// The tools that did not run, or not well, and why.
 fn absences(others: &[Pairing<'_>]) -> Vec<String> {
     let remarks = grouped(others, |one| Some(remark(one, one.reference.reason.as_deref().unwrap_or(NO_REASON))));
     let words = |((tool, status, text), rows): (Remark<'_>, Vec<&Pairing<'_>>)| {

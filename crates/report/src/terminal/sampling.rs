@@ -1,19 +1,13 @@
 //! How the samples were taken: how many, what ended the sampling, interference, threads, and bytes written.
 
-use model::document::{Document, Row, Status, Stop};
-use model::experiment::DiskParams;
-use model::io::DiskEngine;
-use model::sample::MetricName;
+use model::document::{DiskConditions, Document, Row, Status, Stop};
 use model::unit::Unit;
-use model::wire::TestFile;
 
 use crate::layout::paragraph;
 use crate::style::{Style, Tone};
-use areas::disk::label as disk;
 use areas::label::Label;
 use model::number::{counted, duration, percent, quantity, size};
 
-/// A sentence or two; nothing where nothing was measured.
 pub(super) fn lines(document: &Document, style: &Style) -> Vec<String> {
     let measured: Vec<&Row> = document.experiments.iter().filter(|row| row.status == Status::Ok).collect();
     let waited = document.conditions.waited_seconds.filter(|waited| *waited > 0.0);
@@ -69,7 +63,6 @@ fn together(measured: &[&Row]) -> Option<String> {
     Some(format!("{began}{slowest}."))
 }
 
-/// The time for generating a random order.
 fn orders(measured: &[&Row]) -> Option<String> {
     let generated = measured.iter().filter_map(|row| Some((*row, row.conditions.order_seconds?)));
     let mut orders: Vec<(&Row, f64)> = generated.collect();
@@ -83,52 +76,16 @@ fn orders(measured: &[&Row]) -> Option<String> {
     Some(format!("Values of random accesses include generating the order: {times} per access."))
 }
 
-/// Bytes written to a disk, since writes wear drives out; `None` where no row has a file.
+/// Bytes written to a disk, since writes wear drives out; `None` where no row knows them.
 fn written(measured: &[&Row]) -> Option<String> {
-    let on_file = measured.iter().filter_map(|row| Some((*row, disk::params(row)?)));
-    let on_file: Vec<_> = on_file.filter(|(_, params)| params.engine != DiskEngine::Null).collect();
-    let mut files: Vec<(TestFile, u64)> = Vec::new();
-    for (row, params) in &on_file {
-        for file in TestFile::of_benchmark(params) {
-            let laid_out = row.conditions.disk.as_ref().and_then(|seen| seen.file_bytes).unwrap_or(file.bytes);
-            if !files.iter().any(|(other, _)| *other == file) {
-                files.push((file, laid_out));
-            }
-        }
-    }
-    // A file that a tool wrote over was laid out more than once, and each row knows what it had to lay out.
-    let known: Option<u64> = on_file.iter().map(|(row, _)| row.conditions.disk.as_ref()?.laid_out_bytes).sum();
-    let laid_out = files.iter().map(|(_, bytes)| bytes).sum::<u64>().max(known.unwrap_or(0));
-    let in_samples: f64 = on_file.iter().map(|(row, params)| written_in_samples(row, params)).sum();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a run, which saturate")]
-    let in_samples = Some(in_samples as u64).filter(|bytes| *bytes > 0);
-    // Warm-ups included; unknown where a row does not know.
-    let writing = on_file.iter().filter(|(_, params)| params.op.writes());
-    let by_requests: Option<u64> = writing.map(|(row, _)| row.conditions.disk.as_ref()?.written_bytes).sum();
-    let rest = match (in_samples, by_requests) {
-        // Process runs that were repeated wrote too, and their samples are gone.
-        (Some(samples), Some(all)) if all > samples => {
-            format!(", {} in samples and {} outside of them.", size(samples), size(all - samples))
-        }
-        (Some(samples), Some(_)) => format!(" and {} in samples.", size(samples)),
-        (Some(samples), None) => format!(" and {} in samples, not counting warm-ups.", size(samples)),
-        (None, _) => ".".to_owned(),
+    let sum = |of: fn(&DiskConditions) -> Option<u64>| -> u64 {
+        measured.iter().filter_map(|row| of(row.conditions.disk.as_ref()?)).sum()
     };
-    (laid_out > 0).then(|| format!("Written to the disk: {} of test files{rest}", size(laid_out)))
+    let (laid_out, by_requests) = (sum(|disk| disk.laid_out_bytes), sum(|disk| disk.written_bytes));
+    let requests = if by_requests > 0 { format!(" and {} by requests", size(by_requests)) } else { String::new() };
+    (laid_out > 0).then(|| format!("Written to the disk: {} of test files{requests}.", size(laid_out)))
 }
 
-fn written_in_samples(row: &Row, params: &DiskParams) -> f64 {
-    let samples = row.metric(MetricName::Throughput).map_or(&[][..], |metric| &metric.samples);
-    let moved: f64 = samples.iter().filter_map(|sample| sample.work).sum();
-    let read_share = row.conditions.disk.as_ref().and_then(|seen| seen.read_share).unwrap_or(0.5);
-    match (params.op.writes(), params.op.reads()) {
-        (true, true) => moved * (1.0 - read_share),
-        (true, false) => moved,
-        (false, _) => 0.0,
-    }
-}
-
-/// Process runs with interference.
 fn disturbances(measured: &[&Row]) -> Option<String> {
     let sum = |of: fn(&Row) -> Option<u32>| measured.iter().filter_map(|row| of(row)).map(u64::from).sum::<u64>();
     let disturbed = sum(|row| row.conditions.disturbed_launches);

@@ -11,13 +11,11 @@ use areas::label::{Axis, Common};
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     pub(super) area: Area,
-    /// What the slots of its table differ in.
     pub(super) axis: Axis,
     pub(super) common: Common,
     pub(super) groups: Vec<Group<'a>>,
     /// Rows that are read together, in tables of their own.
     pub(super) apart: Vec<&'a Row>,
-    /// Rows of a classic table only.
     pub(super) classic: Vec<&'a Row>,
 }
 

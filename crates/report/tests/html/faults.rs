@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::parse::{Element, parse};
 
-/// What is wrong with a page.
 pub(crate) fn faults(page: &str) -> Vec<String> {
     let root = match parse(page) {
         Ok(root) => root,

@@ -1,7 +1,6 @@
 //! A small reader of the HTML that our page is made of, strict where browsers forgive: every element is closed, every
 //! attribute quoted, nothing is left over. It knows nothing of how the page is made.
 
-/// An element, with its text between its children.
 #[derive(Debug, Default)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -9,7 +8,6 @@ pub(crate) struct Element {
     pub(crate) content: Vec<Node>,
 }
 
-/// What an element holds.
 #[derive(Debug)]
 pub(crate) enum Node {
     Element(Element),
@@ -152,7 +150,6 @@ impl Element {
         all
     }
 
-    /// Everything of this name in it.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
         self.all().into_iter().filter(move |element| element.name == name)
     }

@@ -1,6 +1,5 @@
 //! The Go benchmark format (<https://go.dev/design/14313-benchmark-format>, and `golang.org/x/perf/benchfmt` for units).
 
-/// One line of results.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Benchmark {
     pub(crate) name: String,

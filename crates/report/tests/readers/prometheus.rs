@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-/// One series.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Series {
     pub(crate) name: String,

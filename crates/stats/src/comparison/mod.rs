@@ -6,5 +6,4 @@ pub(crate) mod noise;
 pub(crate) mod ratio;
 pub(crate) mod shift;
 pub(crate) mod signed_rank;
-pub(crate) mod spread;
 pub(crate) mod verdict;

@@ -90,7 +90,7 @@ fn bootstrap(sides: &Sides, point: f64) -> [f64; 2] {
 }
 
 /// The expanded percentile interval of resampled ratios of `n` pairs, widened to its point if that lies outside.
-pub(crate) fn expanded_interval(mut resampled: Vec<f64>, n: usize, point: f64) -> [f64; 2] {
+fn expanded_interval(mut resampled: Vec<f64>, n: usize, point: f64) -> [f64; 2] {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the resamples")]
     let outside = (expanded_tail(n) * resampled.len() as f64) as usize;
     let last = resampled.len() - 1 - outside;

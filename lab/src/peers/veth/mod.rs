@@ -128,10 +128,8 @@ impl Serving {
 #[derive(Default)]
 struct Comparison {
     pairs: Vec<(f64, f64)>,
-    /// 99th percentiles of both sides.
     tails: Vec<(f64, f64)>,
     document: Option<Value>,
-    /// The last command of the tool and of its server.
     called: [Vec<String>; 2],
     search: RateSearch,
     version: Option<String>,
@@ -258,7 +256,6 @@ impl Ends<'_> {
         command
     }
 
-    /// The comparison as a document of the program, from which attempts are read.
     fn as_document(
         &self,
         row: &NetParams,

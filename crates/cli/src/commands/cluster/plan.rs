@@ -86,7 +86,6 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
     Ok(Request { plan, areas: arguments.area.clone(), filter, repeat: arguments.repeat })
 }
 
-/// How HPL is run across nodes.
 fn hpl(arguments: &PlanArgs) -> Result<Option<HplPlan>> {
     let Some(program) = &arguments.hpl else { return Ok(None) };
     // A bare name is searched on the nodes, which may have other programs than this host.
@@ -133,7 +132,6 @@ fn named(names: Vec<String>) -> Vec<PlanNode> {
     names.into_iter().map(|name| PlanNode { name, partition: None }).collect()
 }
 
-/// The names in a hosts file, one a line.
 fn hosts(text: &str) -> Vec<String> {
     let name = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
     text.lines().map(name).filter(|name| !name.is_empty()).collect()

@@ -29,7 +29,7 @@ pub(crate) fn report(arguments: &ReportArgs) -> Result {
         Some(path) if path != Path::new("-") => write(form, &document, path)?,
         // On a terminal the summary is styled.
         _ if form.name == "terminal" => print(terminal::render(&document, &Stream::Output.style()).as_bytes())?,
-        _ => print_pieces((form.render)(&document).map_err(|error| error.to_string())?)?,
+        _ => print_pieces((form.render)(&document)?)?,
     }
     Ok(outcome)
 }
@@ -40,7 +40,7 @@ fn everything(folder: &Folder, document: &ClusterDocument) -> Result<()> {
     // The summary is printed even if the folder cannot be written.
     let mut files = FORMS.iter().filter_map(|form| Some((form, form.file?)));
     let written = files.try_for_each(|(form, file)| -> Result<()> {
-        let pieces = (form.render)(document).map_err(|error| error.to_string())?;
+        let pieces = (form.render)(document)?;
         folder.write_in_report(file, pieces).map_err(String::from)
     });
     let summary = terminal::render(document, &Stream::Output.style());
@@ -52,6 +52,6 @@ fn everything(folder: &Folder, document: &ClusterDocument) -> Result<()> {
 }
 
 fn write(form: &Form, document: &ClusterDocument, path: &Path) -> Result<()> {
-    let pieces = (form.render)(document).map_err(|error| error.to_string())?;
+    let pieces = (form.render)(document)?;
     write_pieces(path, pieces).map_err(|error| format!("cannot write '{}': {error}", path.display()))
 }

@@ -144,7 +144,6 @@ fn choose(
     Ok(Chosen { scheduler: Box::new(direct), jobs, queues: false })
 }
 
-/// Reports how the campaign ended.
 fn outcome(finished: CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
     let (sentence, outcome) = match finished {

@@ -109,7 +109,6 @@ fn question(folder: &Folder, plan: &Plan) -> Result<SchedulerState> {
     Ok(Slurm::new(settings, environment, &plan.nodes)?.poll()?)
 }
 
-/// The jobs submitted for a plan, without those whose file cannot be read.
 fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
     let entries = std::fs::read_dir(folder.jobs()).into_iter().flatten().flatten();
     let files = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));

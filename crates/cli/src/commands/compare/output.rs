@@ -11,7 +11,7 @@ use crate::exit::{Outcome, Result, cannot_write, print};
 pub(super) fn show(found: &Comparison, arguments: &Compare) -> Result {
     let format = if arguments.json { "json" } else { arguments.format.as_str() };
     let text = match format {
-        "json" => report::json::pretty(found, "comparison").map_err(|error| error.to_string())?,
+        "json" => report::json::pretty(found, "comparison")?,
         "markdown" => comparison::markdown(found),
         _ => {
             let style = if arguments.output.is_some() { Style::PLAIN } else { Stream::Output.style() };

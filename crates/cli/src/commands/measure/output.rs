@@ -12,7 +12,6 @@ use crate::commands::compare::since_previous;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, cannot_write, complain, print};
 
-/// The file for a copy of the document.
 fn json_file(options: &Measure) -> Option<&Path> {
     options.json.as_deref().filter(|path| *path != Path::new("-"))
 }
@@ -29,7 +28,7 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     let folder = folder.filter(|_| finished.not_stored.is_none());
     let page = folder.and_then(|folder| write_page(&finished.document, folder));
     if options.json.as_deref() == Some(Path::new("-")) {
-        print(json(finished)?.as_bytes())?;
+        print(report::json::render(&finished.document)?.as_bytes())?;
         return Ok(outcome(finished, options));
     }
     let style = Stream::Output.style();
@@ -41,14 +40,15 @@ pub(super) fn end(finished: &Finished, folder: Option<&RunFolder>, options: &Mea
     let parts = [tables, answer].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     print(parts.join("\n").as_bytes())?;
     if let Some(path) = json_file(options) {
-        write_whole(path, json(finished)?.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+        write_whole(path, report::json::render(&finished.document)?.as_bytes())
+            .map_err(|error| cannot_write(path, &error))?;
     }
     Ok(outcome(finished, options))
 }
 
 /// Writes the HTML report of a stored run; returns its path. A failure is reported only: `assay report` can write it later.
 fn write_page(document: &Document, folder: &RunFolder) -> Option<PathBuf> {
-    let page = report::html::render(document).map_err(|error| error.to_string());
+    let page = report::html::render(document);
     match page.and_then(|page| folder.write_page(page.as_bytes())) {
         Ok(path) => Some(path),
         Err(reason) => {
@@ -68,10 +68,6 @@ fn surroundings(document: &Document, folder: Option<&RunFolder>, page: Option<&P
         page: page.map(|page| page.display().to_string()),
         changed: in_store.then(|| since_previous(document)).flatten(),
     }
-}
-
-fn json(finished: &Finished) -> Result<String> {
-    report::json::render(&finished.document).map_err(|error| error.to_string())
 }
 
 fn outcome(finished: &Finished, options: &Measure) -> Outcome {

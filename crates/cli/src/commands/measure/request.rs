@@ -11,7 +11,6 @@ use crate::commands::references::{known_tool, places, unknown_tool};
 use crate::environment;
 use crate::exit::Result;
 
-/// The directory of disk benchmarks: the one named, else the store's, else the run's.
 fn disk_target(suite: &Suite, options: &Measure) -> Option<DiskTarget> {
     let own = || environment::store().ok().map(|store| store.root().to_owned()).or_else(|| options.out.clone());
     let directory = options.dir.clone().or_else(own).filter(|_| areas::disk::is_wanted(suite, &options.area))?;

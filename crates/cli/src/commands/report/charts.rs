@@ -1,4 +1,4 @@
-//! `assay report RUN --charts DIR`: each chart as SVG and, with the feature `png`, as PNG.
+//! `assay report RUN --charts DIR`: each chart as SVG.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,11 +8,8 @@ use bench::store::write_whole;
 use model::document::Document;
 use report::chart::{DrawnChart, charts, standalone};
 
-#[cfg(feature = "png")]
-use super::png::images;
 use crate::exit::{Outcome, Result, complain, print};
 
-/// Writes every chart of the document into an absent or empty folder.
 pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
     let charts = charts(document);
     if charts.is_empty() {
@@ -20,17 +17,14 @@ pub(crate) fn write_charts(document: &Document, folder: &Path) -> Result {
         return Ok(Outcome::Done);
     }
     let made = usable(folder)?;
-    // All charts are drawn before the first is written.
-    let (files, remark) = files(&charts)?;
+    let file = |chart: &DrawnChart| (format!("{}.svg", chart.name), standalone(chart).into_bytes());
+    let files: Vec<File> = charts.iter().map(file).collect();
     if let Err(why) = write_all(folder, &files) {
         // If we made it, it is empty again.
         let _ = made.then(|| fs::remove_dir(folder));
         return Err(why);
     }
-    if let Some(remark) = remark {
-        complain(&remark);
-    }
-    print(format!("{} files with {} charts in {}\n", files.len(), charts.len(), folder.display()).as_bytes())?;
+    print(format!("{} charts in {}\n", files.len(), folder.display()).as_bytes())?;
     Ok(Outcome::Done)
 }
 
@@ -55,24 +49,7 @@ fn usable(folder: &Path) -> Result<bool> {
     }
 }
 
-/// A file's name and its bytes.
 type File = (String, Vec<u8>);
-
-/// Every chart as SVG and, if possible, as PNG; else why not.
-fn files(charts: &[DrawnChart]) -> Result<(Vec<File>, Option<String>)> {
-    let drawn: Vec<(&str, String)> = charts.iter().map(|chart| (chart.name.as_str(), standalone(chart))).collect();
-    let (images, remark) = images(&drawn)?;
-    let vectors = drawn.into_iter().map(|(name, svg)| (format!("{name}.svg"), svg.into_bytes()));
-    Ok((vectors.chain(images).collect(), remark))
-}
-
-/// Without the feature `png`: no PNG files.
-#[cfg(not(feature = "png"))]
-#[expect(clippy::unnecessary_wraps, reason = "with the feature drawing can fail")]
-fn images(_drawn: &[(&str, String)]) -> Result<(Vec<File>, Option<String>)> {
-    let remark = "only SVG files were written: PNG files need a program built with `--features png`";
-    Ok((Vec::new(), Some(remark.to_owned())))
-}
 
 /// Writes all files, or none: those written before an error are removed.
 fn write_all(folder: &Path, files: &[File]) -> Result<()> {

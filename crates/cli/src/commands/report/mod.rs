@@ -1,8 +1,6 @@
 //! `assay report`: a stored run in another form.
 
 mod charts;
-#[cfg(feature = "png")]
-mod png;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -48,7 +46,7 @@ pub(crate) fn report(arguments: &Report) -> Result {
         None => {
             let name = format.unwrap_or(USUAL);
             let found = report::renderer(name).ok_or_else(|| format!("unknown format '{name}'"))?;
-            (found.render)(&document).map_err(|error| error.to_string())?
+            (found.render)(&document)?
         }
     };
     let Some(file) = file else {

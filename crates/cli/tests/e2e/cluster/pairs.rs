@@ -14,7 +14,6 @@ use crate::system::process::{Running, signal, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A plan of the network between these nodes.
 fn plan(scratch: &Scratch, nodes: &str, network: &str) -> PathBuf {
     let file = scratch.join("mini.toml");
     let text = "name = \"mini\"\nsampling.cpu = { samples = 1, per_launch = 1, sample = \"50ms\" }\n\
@@ -54,7 +53,6 @@ fn waiting(folder: &Path, node: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("to-")).collect()
 }
 
-/// The address of a node's server, once it runs.
 fn door(folder: &Path, node: &str) -> String {
     let path = folder.join("nodes").join(node).join("door.json");
     let read = || serde_json::from_str::<Value>(&fs::read_to_string(&path).ok()?).ok();

@@ -17,7 +17,6 @@ const SUITE: &str = "name = \"tiny\"\n[sampling.cpu]\nsamples = 2\nper_launch = 
 /// The search path of workers and fake commands.
 pub(crate) const SYSTEM: &str = "/usr/bin:/bin";
 
-/// Makes a plan for these nodes.
 pub(crate) fn plan(scratch: &Scratch, nodes: &str) -> PathBuf {
     let suite = scratch.join("tiny.toml");
     fs::write(&suite, SUITE).unwrap();

@@ -54,7 +54,6 @@ impl Asking {
         self.keys.flush().unwrap();
     }
 
-    /// Its exit status and its output.
     fn end(mut self) -> (Option<i32>, String) {
         let status = wait_for(PATIENCE, || self.script.try_wait().unwrap());
         let seen = self.seen();

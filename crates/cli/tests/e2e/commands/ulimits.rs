@@ -4,7 +4,6 @@ use std::process::{Command, Stdio};
 
 use crate::common::{Ran, Scratch, program, ran};
 
-/// Runs the program under a limit of its stack in KiB.
 fn with_stack(kib: u32, arguments: &str) -> Ran {
     let scratch = Scratch::new();
     let mut command = Command::new("sh");

@@ -10,7 +10,6 @@ use crate::system::process::{allowed_cpu, has, wrapped};
 
 const QEMU: &str = "qemu-x86_64";
 
-/// An emulated processor and the kernels that it must get.
 struct Model {
     name: &'static str,
     /// Its kernel for FMA (or multiply and add) in FP64.
@@ -61,14 +60,12 @@ fn emulator_is_here() -> bool {
     here
 }
 
-/// The program under test on an emulated processor.
 fn on(model: &str, scratch: &Scratch, arguments: &str) -> Command {
     let mut command = Command::new(QEMU);
     command.args(["-cpu", model]).arg(program()).args(arguments.split_whitespace());
     wrapped(scratch, command)
 }
 
-/// The plan of these arguments on an emulated processor.
 fn planned(model: &str, arguments: &str) -> String {
     let ran = ran(on(model, &Scratch::new(), &format!("{arguments} --list")));
     assert_eq!(ran.status, Some(0), "{model}: '{arguments}': {ran:?}");

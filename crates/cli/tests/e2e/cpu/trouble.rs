@@ -23,7 +23,6 @@ const RARE: &[[&str; 3]] = &[
 /// What can disable an instruction set.
 const CULPRITS: [&str; 3] = ["CPU", "operating system", "hypervisor"];
 
-/// The rare kernels that this machine lacks.
 fn missing(what: &str) -> Vec<[&'static str; 3]> {
     let scratch = Scratch::new();
     // A capture measures no clocks.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Scratch, assay, codes, is_verified, names, number, refusal, rows, skip, text};
+use crate::common::{Scratch, assay, codes, is_verified, names, number, refusal, rows, text};
 use crate::disk::support::{directory, seen};
 use crate::system::mounts::LoopDisk;
 
@@ -51,8 +51,8 @@ fn a_cold_cache_is_empty_and_a_warm_one_is_full() {
 fn without_direct_io_rows_through_the_page_cache_are_measured() {
     let scratch = Scratch::new();
     // With data=journal ext4 keeps all data in the page cache.
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 240, "data=journal") else {
-        return skip("a file system without direct I/O", "it needs the superuser and a loop device");
+    let Some(disk) = LoopDisk::make("a file system without direct I/O", &scratch, "ext4", 240, "data=journal") else {
+        return;
     };
     let kind = "disk --pattern random --depth 1 --op read,write --cache bypassed,cold,warm --size 64MiB";
     let found = measured(&scratch, &format!("{kind} --block 4KiB --verify --dir {}", disk.path().display()));

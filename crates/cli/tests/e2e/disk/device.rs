@@ -1,17 +1,14 @@
 //! Observations of the device below the test file: its own bytes, limits of a control group.
 
-use crate::common::{Scratch, assay, codes, is_verified, median, number, printed, ran, rows, skip};
+use crate::common::{Scratch, assay, codes, is_verified, median, number, printed, ran, rows};
 use crate::disk::later::assert_explained;
 use crate::system::cgroup::Cgroup;
 use crate::system::mounts::LoopDisk;
-use crate::system::process::has;
 
 #[test]
 fn bytes_of_a_device_that_is_ours_alone_are_ours() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip("a device of our own", "making and mounting one needs the superuser and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a device of our own", &scratch, "ext4", 200, "") else { return };
     let kind = "disk --pattern random --op read,write --block 64KiB --depth 8 --size 64MiB --repeat 3";
     let shown = printed(&assay(&scratch, &format!("{kind} --dir {} --json -", disk.path().display())));
     assert_explained(&shown);
@@ -31,12 +28,8 @@ fn bytes_of_a_device_that_is_ours_alone_are_ours() {
 fn a_limit_of_the_control_group_is_named_where_it_binds() {
     const PER_SECOND: u32 = 400;
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip("a throttled disk", "making and mounting one needs the superuser and a loop device");
-    };
-    let Some(group) = Cgroup::make("blkio").or_else(|| Cgroup::make("io")).filter(|_| has("mountpoint")) else {
-        return skip("a throttled disk", "there is no control group of our own for devices here, or no mountpoint");
-    };
+    let Some(disk) = LoopDisk::make("a throttled disk", &scratch, "ext4", 200, "") else { return };
+    let Some(group) = Cgroup::for_devices("a throttled disk") else { return };
     group.allow_reads(&disk.device(), PER_SECOND);
     let kind = "disk --pattern random --op read --depth 8 --size 64MiB --repeat 3";
     let arguments = format!("{kind} --dir {} --json -", disk.path().display());

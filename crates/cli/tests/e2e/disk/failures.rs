@@ -31,7 +31,7 @@ struct Place {
 
 impl Place {
     fn find(scratch: &Scratch, what: &str) -> Option<Self> {
-        let disk = LoopDisk::make(scratch, "ext4", 200, "");
+        let disk = LoopDisk::try_make(scratch, "ext4", 200, "");
         let directory = match &disk {
             Some(disk) => disk.path().to_owned(),
             None => directory(scratch, what)?,
@@ -99,9 +99,7 @@ fn a_directory_that_is_removed_before_the_file_is_made_is_not_made_again() {
 #[test]
 fn a_file_system_that_is_unmounted_meanwhile_hangs_nothing() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip("a disk that is unmounted", "making and mounting one needs the superuser and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a disk that is unmounted", &scratch, "ext4", 200, "") else { return };
     let run = Running::assay(&scratch, &format!("{} --repeat 6 {DEEP}", brief(&scratch, disk.path())));
     samples_in_journal(&scratch, 1);
     disk.detach();
@@ -125,10 +123,8 @@ fn a_disk_that_fails_is_named_with_its_error() {
 /// Runs the command on a disk that fails meanwhile.
 fn failing_disk(engine: &str, command: impl Fn(&Scratch, &Path) -> String) {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        let what = format!("a disk that fails under {engine}");
-        return skip(&what, "making and mounting one needs the superuser and a loop device");
-    };
+    let what = format!("a disk that fails under {engine}");
+    let Some(disk) = LoopDisk::make(&what, &scratch, "ext4", 200, "") else { return };
     let run = Running::assay(&scratch, &format!("{} {ENDLESS}", command(&scratch, disk.path())));
     samples_in_journal(&scratch, 1);
     // The backing file is gone: reads of the loop device fail with EIO.

@@ -17,7 +17,6 @@ use crate::system::process::{Running, has, reacting, signal, through_shell, wait
 
 const FILE_BYTES: u64 = 64 << 20;
 
-/// Runs a suite with this budget, and these options.
 fn run(scratch: &Scratch, directory: &Path, budget: &str, options: &str) -> Ran {
     let text = format!(
         r#"
@@ -159,12 +158,8 @@ fn a_very_slow_disk_has_rows_within_the_time() {
     const REQUESTS_PER_SECOND: u32 = 120;
     const BUDGET_SECONDS: f64 = 20.0;
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 1400, "") else {
-        return skip("a very slow disk", "making and mounting one needs the superuser and a loop device");
-    };
-    let Some(group) = Cgroup::make("blkio").or_else(|| Cgroup::make("io")).filter(|_| has("mountpoint")) else {
-        return skip("a very slow disk", "there is no control group of our own for devices here, or no mountpoint");
-    };
+    let Some(disk) = LoopDisk::make("a very slow disk", &scratch, "ext4", 1400, "") else { return };
+    let Some(group) = Cgroup::for_devices("a very slow disk") else { return };
     group.allow_little(&disk.device(), REQUESTS_PER_SECOND, BYTES_PER_SECOND);
     let line = format!("disk --time-budget {BUDGET_SECONDS}s --json -");
     // The store, and so the measured directory, is on that disk.
@@ -195,7 +190,7 @@ fn a_very_slow_disk_has_rows_within_the_time() {
 fn a_file_system_that_fills_files_with_zeros_is_written_once() {
     let scratch = Scratch::new();
     for kind in ["vfat", "ext4"] {
-        let Some(disk) = LoopDisk::make(&scratch, kind, 300, "").filter(|_| has("mountpoint")) else {
+        let Some(disk) = LoopDisk::try_make(&scratch, kind, 300, "").filter(|_| has("mountpoint")) else {
             skip(&format!("a test file on {kind}"), "it needs the superuser, a loop device, mkfs and mountpoint");
             continue;
         };

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::common::{
-    Kept, Scratch, codes, ids, is_verified, list, listed, metric, names, number, refused, rows, same, samples, skip,
-    suite, text,
+    Kept, Scratch, codes, ids, is_verified, list, listed, metric, names, number, refused, rows, same, samples, suite,
+    text,
 };
 use crate::disk::support::{assert_direct_or_said, brief, checked, directory, seen, writes};
 use crate::system::mounts::LoopDisk;
@@ -51,7 +51,7 @@ fn every_combination_is_a_row_and_measured() {
 #[test]
 fn every_operation_in_every_order_is_measured_and_checked() {
     let scratch = Scratch::new();
-    let disk = LoopDisk::make(&scratch, "ext4", 160, "");
+    let disk = LoopDisk::try_make(&scratch, "ext4", 160, "");
     let Some(directory) = disk
         .as_ref()
         .map_or_else(|| directory(&scratch, "operations and orders on a disk"), |disk| Some(disk.path().to_owned()))
@@ -80,9 +80,7 @@ fn every_operation_in_every_order_is_measured_and_checked() {
 #[test]
 fn rows_on_xfs_bypass_its_cache() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "xfs", 320, "") else {
-        return skip("xfs", "making and mounting it needs the superuser, mkfs and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("xfs", &scratch, "xfs", 320, "") else { return };
     for row in checked(&scratch, &brief(&scratch, disk.path())) {
         assert_eq!(seen(&row)["filesystem"], "xfs");
         assert!(!codes(&row).contains(&"not_direct"), "{row:#}");

@@ -18,9 +18,7 @@ use crate::system::process::{through_shell, wait_for};
 #[test]
 fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 256, "") else {
-        return skip("a nearly full disk", "making and mounting one needs the superuser and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a nearly full disk", &scratch, "ext4", 256, "") else { return };
     let free_bytes = disk.free_bytes();
     let arguments = format!("disk --pattern random --depth 1 --dir {}", disk.path().display());
     let shrunk = measured(&scratch, &format!("{arguments} --verify"));
@@ -42,9 +40,7 @@ fn a_disk_that_is_nearly_full_gets_a_smaller_file_or_none() {
 #[test]
 fn a_store_that_is_nearly_full_leaves_the_other_areas_alone() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 256, "") else {
-        return skip("a nearly full store", "making and mounting one needs the superuser and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a nearly full store", &scratch, "ext4", 256, "") else { return };
     disk.take(disk.free_bytes() - 60 * MIB);
     let run = |arguments: &str| {
         let mut command = command(&scratch, arguments.split_whitespace());
@@ -78,9 +74,7 @@ fn assert_is_memory(scratch: &Scratch, directory: &Path, says: &str) {
 #[test]
 fn file_systems_that_stand_on_memory_are_refused() {
     let scratch = Scratch::new();
-    let Some(memory) = Tmpfs::mount(scratch.join("memory"), "size=200m") else {
-        return skip("file systems on memory", "mounting is not allowed");
-    };
+    let Some(memory) = Tmpfs::mount("file systems on memory", scratch.join("memory"), "size=200m") else { return };
     match LoopDisk::make_of(&scratch, memory.path().join("image"), "ext4", 100, "") {
         Some(disk) => assert_is_memory(&scratch, disk.path(), "on tmpfs, which is memory"),
         None => skip("a loop device on tmpfs", "making and mounting it needs the superuser and a loop device"),
@@ -103,9 +97,7 @@ fn file_systems_that_stand_on_memory_are_refused() {
 #[test]
 fn a_disk_that_another_process_fills_first_skips_its_rows() {
     let scratch = Scratch::new();
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 200, "") else {
-        return skip("a disk that another process fills", "it needs the superuser and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a disk that another process fills", &scratch, "ext4", 200, "") else { return };
     let run = begun_with_cpu(&scratch, disk.path());
     disk.take(disk.free_bytes() - 16 * MIB);
     let free_bytes = disk.free_bytes();
@@ -125,9 +117,7 @@ fn a_disk_that_another_process_fills_first_skips_its_rows() {
 fn a_quota_that_is_too_small_skips_the_rows() {
     let scratch = Scratch::new();
     // Quotas of btrfs are per folder and apply to root too.
-    let Some(disk) = LoopDisk::make(&scratch, "btrfs", 320, "") else {
-        return skip("a quota", "making and mounting btrfs needs the superuser, mkfs.btrfs and a loop device");
-    };
+    let Some(disk) = LoopDisk::make("a quota", &scratch, "btrfs", 320, "") else { return };
     let path = disk.path().to_str().unwrap();
     let btrfs = |arguments: &[&str]| Command::new("btrfs").args(arguments).arg(path).output();
     let done = [["quota", "enable"].as_slice(), &["qgroup", "limit", "40M"]]

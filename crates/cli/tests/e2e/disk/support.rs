@@ -21,7 +21,6 @@ pub(crate) fn writes(row: &Value) -> bool {
     ["write", "mixed", "rewrite"].contains(&text(&row["params"], "op"))
 }
 
-/// The arguments that run [`BRIEF`] in a directory.
 pub(crate) fn brief(scratch: &Scratch, directory: &Path) -> String {
     format!("{} --dir {}", suite(scratch, BRIEF), directory.display())
 }

@@ -6,22 +6,17 @@ use super::{RUN, with_run};
 use crate::common::{assay, names, refusal};
 
 #[test]
-fn charts_are_written_as_svg_and_with_the_feature_as_png_or_not_at_all() {
+fn charts_are_written_as_svg_or_not_at_all() {
     let scratch = with_run(&RUN);
     let folder = scratch.join("pictures");
     let written = assay(&scratch, &format!("report a-run --charts {}", folder.display()));
     assert_eq!(written.status, Some(0), "{written:?}");
     let files = names(&folder);
-    let of = |extension: &str| files.iter().filter(|name| name.ends_with(extension)).count();
-    assert!(of(".svg") > 0 && of(".svg") + of(".png") == files.len(), "{files:?}");
+    assert!(!files.is_empty());
     for name in &files {
-        let bytes = fs::read(folder.join(name)).unwrap();
-        let start: &[u8] = if name.strip_suffix(".svg").is_some() { b"<?xml" } else { b"\x89PNG\r\n\x1a\n" };
-        assert!(bytes.starts_with(start), "{name}");
+        let is_svg = name.strip_suffix(".svg").is_some() && fs::read(folder.join(name)).unwrap().starts_with(b"<?xml");
+        assert!(is_svg, "{name}");
     }
-    let without = if cfg!(feature = "png") { "no known sans serif font" } else { "PNG files need" };
-    let has_png = cfg!(feature = "png") && of(".png") == of(".svg");
-    assert!(has_png || of(".png") == 0 && written.stderr.contains(without), "{files:?} {written:?}");
     let folder = scratch.join("mine");
     fs::create_dir(&folder).unwrap();
     let into = format!("report a-run --charts {}", folder.display());

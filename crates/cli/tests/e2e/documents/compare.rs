@@ -44,7 +44,6 @@ fn made_up(day: u32, centre: f64, spread: f64) -> Value {
     document
 }
 
-/// Puts a document into the store of `scratch` under its own name.
 fn put(scratch: &Scratch, document: &Value) {
     let folder = scratch.join("store/runs").join(text(&document["run"], "id"));
     std::fs::create_dir_all(&folder).unwrap();

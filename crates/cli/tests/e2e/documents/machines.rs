@@ -4,11 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, refused, skip, succeed, text};
+use crate::common::{Ran, Scratch, assay, list, names, printed, refusal, refused, succeed, text};
 use crate::disk::support::is_memory;
 use crate::system::mounts::LoopDisk;
 
-/// `assay info` with these arguments, which must succeed.
 fn info(arguments: &str) -> Ran {
     succeed(&Scratch::new(), &format!("info {arguments}"))
 }
@@ -19,7 +18,6 @@ fn recorded(folder: &Path) -> Value {
     info
 }
 
-/// The kinds of all peaks.
 fn kinds(info: &Value) -> Vec<&str> {
     list(info, "peaks").iter().map(|peak| text(peak, "kind")).collect()
 }
@@ -53,8 +51,8 @@ fn info_shows_a_directory_without_writing_a_file() {
         assert!(known.contains(&device), "{device} is none of {known:?}");
     }
     refused("info --dir /no/such/folder", &["/no/such/folder"]);
-    let Some(disk) = LoopDisk::make(&scratch, "ext4", 100, "data=journal") else {
-        return skip("a file system without direct I/O", "it needs the superuser and a loop device");
+    let Some(disk) = LoopDisk::make("a file system without direct I/O", &scratch, "ext4", 100, "data=journal") else {
+        return;
     };
     let shown = info(&format!("--dir {}", disk.path().display()));
     for part in ["Storage behind this", "Measuring in this", "none: the file system does not support it"] {

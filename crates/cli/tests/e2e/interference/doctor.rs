@@ -18,7 +18,6 @@ fn diagnosis(ran: &Ran) -> Value {
     diagnosis
 }
 
-/// The check with this code.
 fn check<'a>(diagnosis: &'a Value, code: &str) -> &'a Value {
     let checks = list(diagnosis, "checks");
     checks.iter().find(|check| check["code"] == code).unwrap_or_else(|| panic!("no check '{code}' in {diagnosis:#}"))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, command, list, names, number, printed, program, ran, refusal, skip, text};
+use crate::common::{Scratch, command, list, names, number, printed, program, ran, refusal, text};
 use crate::system::cgroup::Cgroup;
 use crate::system::process::{Running, reacting, signal, wait_for};
 
@@ -105,9 +105,7 @@ fn an_interrupted_comparison_shows_what_it_has_and_restores_side_a() {
 
 #[test]
 fn a_quota_that_is_switched_on_and_off_is_found_and_named() {
-    let Some(group) = Cgroup::make("cpu") else {
-        return skip("a switched quota", "making a control group with a CPU controller is not allowed");
-    };
+    let Some(group) = Cgroup::make("a switched quota", "cpu") else { return };
     let scratch = Scratch::new();
     // With precedence over other processes, only the quota stops the group's processes.
     group.put_first();

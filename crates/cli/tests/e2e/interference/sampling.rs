@@ -3,7 +3,6 @@
 use crate::common::{Ran, Scratch, codes, is_verified, list, number, rows, samples, skip, stored, succeed, suite};
 use crate::system::process::{Running, allowed_cpus, has, spinning};
 
-/// Runs a short suite of one row in this many sessions.
 fn run(scratch: &Scratch, sessions: u32, more: &str) -> Ran {
     let text = format!(
         "name = \"short\"\nsessions = {sessions}\npause = \"100ms\"\nrepeat_share = 1.0\n\

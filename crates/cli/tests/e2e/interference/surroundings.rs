@@ -15,9 +15,7 @@ const ROW: &str = "cpu --op fma --type fp64 --isa vector --threads 1 --repeat 5 
 
 #[test]
 fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
-    let Some(group) = Cgroup::make("cpu") else {
-        return skip("a CPU quota", "making a control group with a CPU controller is not allowed");
-    };
+    let Some(group) = Cgroup::make("a CPU quota", "cpu") else { return };
     group.allow_half_a_cpu();
     let scratch = Scratch::new();
     let row = only_row(&ran(group.assay(&scratch, ROW)));
@@ -32,9 +30,7 @@ fn a_quota_of_half_a_cpu_is_seen_named_and_not_hidden() {
 
 #[test]
 fn a_working_set_beyond_the_memory_limit_is_refused() {
-    let Some(group) = Cgroup::make("memory") else {
-        return skip("a memory limit", "making a control group with a memory controller is not allowed");
-    };
+    let Some(group) = Cgroup::make("a memory limit", "memory") else { return };
     group.allow_memory(256 * MIB);
     let scratch = Scratch::new();
     let ran = ran(group.assay(&scratch, "memory --op read --working-set 1GiB --threads 1 --repeat 1"));
@@ -45,9 +41,7 @@ fn a_working_set_beyond_the_memory_limit_is_refused() {
 
 #[test]
 fn a_worker_that_memory_runs_out_for_is_a_failed_row() {
-    let Some(group) = Cgroup::make("memory") else {
-        return skip("a worker without memory", "making a control group with a memory controller is not allowed");
-    };
+    let Some(group) = Cgroup::make("a worker without memory", "memory") else { return };
     group.allow_memory(700 * MIB);
     let scratch = Scratch::new();
     let arguments = "memory --op read --working-set 200MiB --threads 1 --repeat 200";

@@ -14,17 +14,14 @@ use crate::system::process::{Running, samples_in_journal, signal, unshared, wait
 
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// One short row.
 pub(super) const ROW: &str = "--protocol tcp --mode pingpong --threads 1 --block 1";
 
-/// A server and its address.
 pub(super) struct Server {
     running: Running,
     pub(super) address: String,
 }
 
 impl Server {
-    /// Starts one on a free port.
     pub(super) fn start(scratch: &Scratch, options: &str) -> Self {
         let log = scratch.join("serve.log");
         let mut plain = Command::new("env");
@@ -41,7 +38,6 @@ impl Server {
         Self { running, address }
     }
 
-    /// Runs `assay net --to` this server.
     pub(super) fn measured(&self, scratch: &Scratch, options: &str) -> Ran {
         assay(scratch, &format!("net --to {} {options}", self.address))
     }

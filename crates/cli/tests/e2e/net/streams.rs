@@ -13,7 +13,6 @@ use crate::common::{
 use crate::system::family::{children, ended_within, lives};
 use crate::system::process::{Running, assert_no_orphans, journalled, samples_in_journal, signal, unshared, wait_for};
 
-/// Samples of each row of [`RUN`].
 const REPEAT: usize = 6;
 
 /// Longer than any row here and a worker's timeout for its partner, shorter than a hang.
@@ -71,7 +70,6 @@ fn the_conditions_say_how_the_ends_were_connected() {
     }
 }
 
-/// The document of a run with `--verify`.
 fn verified(arguments: &str) -> Value {
     crate::common::verified(&format!("net {arguments} --verify"))
 }

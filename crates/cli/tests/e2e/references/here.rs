@@ -20,7 +20,6 @@ fn iozone() -> String {
     )
 }
 
-/// The list of tools with the scratch folder as the search path.
 fn catalogue(scratch: &Scratch, more: &[&str]) -> (Value, Option<i32>) {
     let arguments = ["references", "--json"].into_iter().chain(more.iter().copied());
     let ran = command(scratch, arguments).env("PATH", scratch.path()).output().unwrap();

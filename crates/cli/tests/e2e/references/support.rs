@@ -46,7 +46,6 @@ disk = { samples = 2, per_launch = 2, sample = "50ms", warm_up = ["10ms", "20ms"
 net = { samples = 2, per_launch = 2, sample = "50ms", warm_up = ["10ms", "20ms"], target = 0.05 }
 "#;
 
-/// The arguments that run the rows of [`BRIEF`] for a tool, in pairs with it.
 pub(crate) fn brief(scratch: &Scratch, tool: &str) -> String {
     let rows = match tool {
         "likwid-bench" => "cpu/**",
@@ -65,7 +64,6 @@ pub(crate) fn brief_rows(scratch: &Scratch, rows: &str, tool: &str) -> String {
     format!("{} --filter {rows} --references {tool} --details", suite(scratch, BRIEF))
 }
 
-/// Runs the program with the system's programs in the search path.
 pub(crate) fn with_tools(scratch: &Scratch, arguments: &str) -> Ran {
     let mut command = command(scratch, arguments.split_whitespace());
     command.env("PATH", SEARCH_PATH).env("HOME", "/nowhere").env("OPENBLAS_NUM_THREADS", "7");

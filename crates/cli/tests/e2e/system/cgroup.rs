@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::common::{Scratch, program};
-use crate::system::process::{GONE, wait_for, wrapped};
+use crate::common::{Scratch, program, skipped};
+use crate::system::process::{GONE, has, wait_for, wrapped};
 
 pub(crate) struct Cgroup {
     path: PathBuf,
@@ -16,8 +16,20 @@ pub(crate) struct Cgroup {
 static GROUPS: AtomicU32 = AtomicU32::new(0);
 
 impl Cgroup {
-    /// Makes a group with this controller, of version 1 or 2; `None` where that is not allowed.
-    pub(crate) fn make(controller: &str) -> Option<Self> {
+    /// Makes a group with this controller for `what`, which is skipped where that is not allowed.
+    pub(crate) fn make(what: &str, controller: &str) -> Option<Self> {
+        let why = format!("making a control group with a {controller} controller is not allowed");
+        Self::try_make(controller).or_else(|| skipped(what, &why))
+    }
+
+    /// The same for the limits of a block device.
+    pub(crate) fn for_devices(what: &str) -> Option<Self> {
+        let group = Self::try_make("blkio").or_else(|| Self::try_make("io")).filter(|_| has("mountpoint"));
+        group.or_else(|| skipped(what, "there is no control group of our own for devices here, or no mountpoint"))
+    }
+
+    /// A group of version 1 or 2.
+    fn try_make(controller: &str) -> Option<Self> {
         let root = Path::new("/sys/fs/cgroup");
         let separate = root.join(controller);
         let unified = !separate.is_dir();

@@ -33,14 +33,12 @@ pub(crate) fn lives(process: u32) -> bool {
     member(process).is_some()
 }
 
-/// The living child processes of `parent`, the oldest first.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let mut children: Vec<Member> = members().into_iter().filter(|member| member.parent == parent).collect();
     children.sort_unstable_by_key(|child| (child.started, child.id));
     children.into_iter().map(|child| child.id).collect()
 }
 
-/// The living processes of a group.
 pub(crate) fn group(leader: u32) -> Vec<u32> {
     members().into_iter().filter(|member| member.group == leader).map(|member| member.id).collect()
 }

@@ -5,24 +5,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Scratch, is_root};
+use crate::common::{Scratch, is_root, skipped};
 use crate::system::process::{GONE, succeeded, wait_for};
 
 pub(crate) struct Tmpfs(PathBuf);
 
 impl Tmpfs {
-    /// Mounts one at `path`; `None` where that is not allowed.
-    pub(crate) fn mount(path: PathBuf, options: &str) -> Option<Self> {
+    /// Mounts one at `path` for `what`, which is skipped where that is not allowed.
+    pub(crate) fn mount(what: &str, path: PathBuf, options: &str) -> Option<Self> {
         fs::create_dir_all(&path).unwrap();
         let text = path.to_str().unwrap().to_owned();
-        succeeded("mount", &["-t", "tmpfs", "-o", options, "assay-e2e", &text]).then_some(Self(path))
+        let mounted = succeeded("mount", &["-t", "tmpfs", "-o", options, "assay-e2e", &text]).then_some(Self(path));
+        mounted.or_else(|| skipped(what, "mounting is not allowed"))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Fills it to the last byte.
     pub(crate) fn fill(&self) {
         let filler = fs::File::create(self.0.join("filler")).unwrap();
         let full = std::io::copy(&mut std::io::repeat(0), &mut &filler).unwrap_err();
@@ -43,8 +43,13 @@ pub(crate) struct LoopDisk {
 }
 
 impl LoopDisk {
-    /// Makes and mounts one of this kind; `None` where that is not allowed or its tools are missing.
-    pub(crate) fn make(scratch: &Scratch, kind: &str, mebibytes: u64, options: &str) -> Option<Self> {
+    /// Makes and mounts one for `what`, which is skipped where that is impossible.
+    pub(crate) fn make(what: &str, scratch: &Scratch, kind: &str, mebibytes: u64, options: &str) -> Option<Self> {
+        let made = Self::try_make(scratch, kind, mebibytes, options);
+        made.or_else(|| skipped(what, &format!("it needs the superuser, mkfs.{kind} and a loop device")))
+    }
+
+    pub(crate) fn try_make(scratch: &Scratch, kind: &str, mebibytes: u64, options: &str) -> Option<Self> {
         Self::make_of(scratch, scratch.join(&format!("{kind}.image")), kind, mebibytes, options)
     }
 
@@ -139,7 +144,6 @@ pub(crate) struct Zram {
 }
 
 impl Zram {
-    /// Makes one and mounts it; `None` where that is not allowed or its tools are missing.
     pub(crate) fn make(scratch: &Scratch) -> Option<Self> {
         let control = Path::new("/sys/class/zram-control");
         let number = fs::read_to_string(control.join("hot_add")).ok()?.trim().parse().ok()?;
@@ -183,11 +187,12 @@ impl Drop for Frozen<'_> {
 pub(crate) struct ReadOnly<'a>(&'a Path);
 
 impl<'a> ReadOnly<'a> {
-    /// `None` where that is not allowed.
-    pub(crate) fn mount(path: &'a Path) -> Option<Self> {
+    /// Mounts it for `what`, which is skipped where that is not allowed.
+    pub(crate) fn mount(what: &str, path: &'a Path) -> Option<Self> {
         let text = path.to_str().unwrap();
-        let mounted = succeeded("mount", &["--bind", text, text]).then_some(Self(path))?;
-        succeeded("mount", &["-o", "remount,bind,ro", text]).then_some(mounted)
+        let mounted = succeeded("mount", &["--bind", text, text]).then_some(Self(path));
+        let mounted = mounted.filter(|_| succeeded("mount", &["-o", "remount,bind,ro", text]));
+        mounted.or_else(|| skipped(what, "mounting is not allowed"))
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::common::{Ran, Scratch, command, is_root, program, stored_runs};
 
-/// Timeout of everything that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Timeout for something to disappear.
@@ -26,13 +25,11 @@ pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T
     look()
 }
 
-/// Whether a program of the system succeeds.
 pub(crate) fn succeeded(name: &str, arguments: &[&str]) -> bool {
     let output = Command::new(name).args(arguments).stderr(Stdio::null()).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Whether a program of the system is installed.
 pub(crate) fn has(name: &str) -> bool {
     succeeded("sh", &["-c", &format!("command -v {name}")])
 }
@@ -41,7 +38,6 @@ pub(crate) fn allowed_cpu() -> u32 {
     allowed_cpus()[0]
 }
 
-/// The CPUs of our affinity, ascending.
 pub(crate) fn allowed_cpus() -> Vec<u32> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -90,7 +86,6 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
-    /// Starts a command whose output is wanted.
     pub(crate) fn read(mut command: Command) -> Self {
         Self::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
     }
@@ -140,7 +135,6 @@ impl Running {
     }
 }
 
-/// The folder of the only run in progress in the store of `scratch`, once its journal has this many samples.
 pub(crate) fn samples_in_journal(scratch: &Scratch, samples: usize) -> PathBuf {
     let look = || stored_runs(scratch).into_iter().find(|folder| journalled(folder) >= samples);
     wait_for(PATIENCE, look).unwrap_or_else(|| panic!("no {samples} samples in {:?}", stored_runs(scratch)))
@@ -155,7 +149,6 @@ impl Drop for Running {
     }
 }
 
-/// Samples in the journal of a run's folder.
 pub(crate) fn journalled(folder: &Path) -> usize {
     let text = fs::read_to_string(folder.join("journal.jsonl")).unwrap_or_default();
     text.lines().filter(|line| line.starts_with("{\"kind\":\"sample\"")).count()
@@ -174,7 +167,6 @@ pub(crate) struct Process {
     parent: u32,
 }
 
-/// The living workers of the program under test.
 fn workers() -> Vec<Process> {
     let own = fs::canonicalize(program()).unwrap();
     let entries = fs::read_dir("/proc").unwrap().flatten();

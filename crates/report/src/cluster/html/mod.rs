@@ -17,7 +17,6 @@ use crate::html::data::{File, MOST, fitting};
 use crate::html::repeat::{Command, listed};
 use crate::html::text::{capital, command, moment};
 use crate::html::{SCRIPT, set, style};
-use crate::render::RenderError;
 
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -31,11 +30,11 @@ const MOST_PROBLEMS: usize = 200;
 const MOST_NAMES: usize = 12;
 
 /// The whole report; an error where a value of the document is not finite, so that it cannot be packed into it.
-pub fn render(document: &ClusterDocument) -> Result<String, RenderError> {
+pub fn render(document: &ClusterDocument) -> Result<String, String> {
     set(TEMPLATE, page(document)?)
 }
 
-fn page(document: &ClusterDocument) -> Result<Value, RenderError> {
+fn page(document: &ClusterDocument) -> Result<Value, String> {
     let plan = &document.plan;
     let (deviations, deviations_left) = tables::deviations(document);
     let (nodes, nodes_left) = tables::nodes(document);
@@ -138,7 +137,7 @@ fn commands(document: &ClusterDocument) -> Vec<Command> {
 }
 
 /// The document and the table of values, if they fit into a report.
-fn files(document: &ClusterDocument) -> Result<Vec<File>, RenderError> {
+fn files(document: &ClusterDocument) -> Result<Vec<File>, String> {
     let values: usize = document.distributions.iter().map(|metric| metric.values.len()).sum();
     let pairs: usize = document.pairs.iter().map(|matrix| matrix.pairs.len()).sum();
     if values + pairs > MOST_VALUES {

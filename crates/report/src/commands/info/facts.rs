@@ -12,7 +12,6 @@ use super::section::{Fact, Section};
 use crate::grid::groups::grouped;
 use areas::cpu::label::stem_words;
 
-/// Collects the facts of a section, looking up their sources.
 struct Facts<'a> {
     machine: &'a Machine,
     facts: Vec<Fact>,
@@ -223,7 +222,6 @@ fn memory(facts: &mut Facts<'_>, memory: &Memory) {
     }
 }
 
-/// `22 (12 + 10 on the packages)`.
 fn channel_words(channels: u32, memory: &Memory) -> String {
     let each: Vec<String> = memory.channels_by_package.iter().map(u32::to_string).collect();
     if each.len() > 1 { format!("{channels} ({} on the packages)", each.join(" + ")) } else { channels.to_string() }
@@ -303,13 +301,11 @@ fn sheet_words(sheet: &DriveSheet) -> String {
     if sheet.checked { values } else { format!("listed as {values}; not verified, so no peak is derived") }
 }
 
-/// The known values, each after its words.
 fn quantities(values: [(&str, Option<f64>, Notation); 4]) -> Vec<String> {
     let words = |(before, value, notation)| Some(format!("{before} {}", quantity(value?, notation)));
     values.into_iter().filter_map(words).collect()
 }
 
-/// How the kernel handles a disk's requests.
 fn queue(disk: &Disk) -> Option<String> {
     let queue = &disk.queue;
     let some = |is: Option<bool>, wanted: bool, words: &str| (is == Some(wanted)).then(|| words.to_owned());
@@ -344,7 +340,6 @@ fn known<const N: usize>(parts: [Option<String>; N]) -> String {
     if parts.is_empty() { "present".to_owned() } else { parts.join(", ") }
 }
 
-/// CPUs as ranges: `0-11,16`.
 fn cpu_list(cpus: &[u32]) -> String {
     let mut sorted = cpus.to_vec();
     sorted.sort_unstable();

@@ -16,14 +16,12 @@ use crate::style::{Style, Tone};
 
 const SCHEMA: &str = "assay.info/1";
 
-/// The facts of a machine under their headings, each as name, value and source.
 pub(crate) fn facts_of(machine: &Machine) -> Vec<(&'static str, Vec<[String; 3]>)> {
     let sections = facts::sections(machine).into_iter().filter(|section| !section.facts.is_empty());
     let parts = |fact: Fact| [fact.name, fact.value, fact.source];
     sections.map(|section| (section.title, section.facts.into_iter().map(parts).collect())).collect()
 }
 
-/// Name and value of an input of a peak's formula.
 pub(crate) fn input_words(input: &PeakInput) -> (String, String) {
     let fact = peaks::input(input);
     (fact.name, fact.value)

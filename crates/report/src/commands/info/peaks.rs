@@ -11,7 +11,6 @@ use super::section::{Fact, Section};
 use areas::cpu::label::{of_stem, order_of, stem_words};
 use areas::label::threads;
 
-/// The remark where not all kernels are shown.
 pub(super) const OTHERS: &str =
     "the fastest of FMA, dot, matrix and plain loop on each type; assay info --json has every kernel";
 

@@ -7,7 +7,6 @@ use crate::style::{Style, Tone};
 pub(super) struct Fact {
     pub(super) name: String,
     pub(super) value: String,
-    /// Where it comes from; empty where that is unknown.
     pub(super) source: String,
 }
 
@@ -21,7 +20,6 @@ impl Fact {
 pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) facts: Vec<Fact>,
-    /// A remark on the choice of facts.
     pub(super) aside: Option<&'static str>,
 }
 

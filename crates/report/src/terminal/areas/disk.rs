@@ -69,7 +69,6 @@ fn ways(own: &DiskParams, others: &[&DiskParams]) -> impl Iterator<Item = String
     files.into_iter().chain(engine).chain(file)
 }
 
-/// The rows of a table by name, with columns for depth and threads.
 fn named(rows: &[&Row], title: &str, with_cache: bool) -> Named {
     let of: Vec<&DiskParams> = rows.iter().filter_map(|row| params(row)).collect();
     let label = |own: &DiskParams| {
@@ -111,7 +110,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// Latency by offered load, for each benchmark.
     fn loads(&self, rows: &[&Row]) -> Vec<Vec<String>> {
         let unloaded = |own: &DiskParams| DiskParams { load_percent: None, ..own.clone() };
         let loaded = rows.iter().filter_map(|row| params(row)).filter(|own| own.load_percent.is_some());

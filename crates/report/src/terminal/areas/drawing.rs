@@ -78,7 +78,6 @@ impl Named {
         }
     }
 
-    /// The first columns, labels being cut to `to` columns.
     fn blocks(&self, to: usize, style: &Style) -> Vec<Block> {
         let labels = self.labels.iter().map(|label| Cell::plain(cut(label, to, style)).indented());
         let places = self.places.iter().map(|(heading, values)| {
@@ -99,7 +98,6 @@ impl Drawing<'_> {
         self.notes.marks(row, self.style).map_or_else(Cell::default, |(text, tone)| Cell::new(text, tone))
     }
 
-    /// One metric of several rows below its heading.
     pub(crate) fn block<'r>(&self, shown: &MetricColumns<'r>, with_spread: bool) -> Block {
         let metrics: Vec<Option<&'r Metric>> = shown.metrics().collect();
         let values: Vec<f64> = metrics.iter().flatten().map(|metric| metric.summary.median).collect();

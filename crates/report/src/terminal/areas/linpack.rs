@@ -21,7 +21,6 @@ use model::number::percent;
 /// From this many orders on, rows that differ in nothing else are a curve.
 const LEAST_ORDERS: usize = 2;
 
-/// What the points of one curve have in common.
 type CurveKind = (LinpackOp, LinpackEngine, Element, Option<model::isa::Isa>);
 
 /// The curve that a row may be a point of; `None` for products, which solutions are compared with, and in classic tables.
@@ -100,7 +99,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// The columns of one number of threads.
     fn of_threads(&self, count: u32, rows: &[Option<&Row>], spread: bool, named: bool) -> Vec<Block> {
         let heading = if named { threads(count) } else { String::new() };
         let shown = MetricColumns { heading, rows: rows.to_vec(), metric: MetricName::Throughput, scale: None };
@@ -122,7 +120,6 @@ impl Drawing<'_> {
         ]
     }
 
-    /// Bars for the shape of a curve.
     fn bars(&self, rows: &[Option<&Row>], length: usize) -> Block {
         let rate = |row: Option<&Row>| row.and_then(headline).map(|metric| metric.summary.median);
         let most = rows.iter().copied().filter_map(rate).fold(0.0, f64::max);

@@ -22,7 +22,6 @@ use model::number::{UnitScale, quantity, size, spread};
 /// From this many working sets on, rows that differ in nothing else are a curve.
 const LEAST_POINTS: usize = 4;
 
-/// What two points of one curve have in common.
 fn apart_from_size(params: &MemoryParams) -> MemoryParams {
     MemoryParams { working_set: 0, level: None, ..params.clone() }
 }
@@ -138,7 +137,6 @@ impl Drawing<'_> {
         Block::single(heading, Align::Left, medians().map(bar))
     }
 
-    /// Several chains at a time, below the single one.
     fn chains(&self, rows: &[&Row], idle: Option<&Row>) -> Vec<String> {
         if rows.is_empty() {
             return Vec::new();
@@ -160,7 +158,6 @@ impl Drawing<'_> {
         [title, table(&blocks, GAPS[0], self.style)].concat()
     }
 
-    /// Latency against what the other threads move.
     fn loaded(&self, rows: &[&Row]) -> Vec<String> {
         let Some(load) = rows.first().and_then(|row| params(row)?.background) else { return Vec::new() };
         let pause = |row: &Row| params(row).and_then(|own| own.background).map_or(0, |load| load.pause_ns);

@@ -183,7 +183,6 @@ impl Drawing<'_> {
         })
     }
 
-    /// CPU time and who paid it, and what TCP says held the bytes back.
     fn costs(&self, rows: &[&Row]) -> Vec<String> {
         let has_cost = |row: &Row| cost(row).is_some() || tcp(row).is_some();
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| has_cost(row)).collect();
@@ -314,7 +313,6 @@ const P99: NamedPercentile = ("p99", |found| found.p99);
 const P99_9: NamedPercentile = ("p99.9", |found| found.p99_9);
 const MAX: NamedPercentile = ("max", |found| found.max);
 
-/// Columns of what single operations took, where these were timed.
 fn percentile_columns(rows: &[&Row], columns: &[NamedPercentile]) -> Vec<Block> {
     let found = || rows.iter().filter_map(|row| percentiles(row));
     let times = CommonUnit::of(found().flat_map(|found| columns.iter().map(move |(_, of)| of(&found))), Unit::Second);
@@ -324,7 +322,6 @@ fn percentile_columns(rows: &[&Row], columns: &[NamedPercentile]) -> Vec<Block> 
     columns.iter().map(column).collect()
 }
 
-/// The share of a limit, where one is known.
 fn of_limit(rows: &[&Row]) -> Block {
     values("of limit", rows, |row| headline(row)?.efficiency.map(|share| percent(share.value)))
 }

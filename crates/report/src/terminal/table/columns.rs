@@ -31,7 +31,6 @@ impl<'a> Table<'a> {
         Block::single(heading, align, self.lines.iter().map(|line| Cell::plain(text(line).unwrap_or_default())))
     }
 
-    /// Threads, connections or depth, where lines differ in it.
     pub(super) fn place_block(&self) -> Block {
         self.block(self.section.axis.name(), Align::Right, |line| Some(line.place?.to_string()))
     }
@@ -82,7 +81,6 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The share of the peak and a bar of `length` that repeats it.
     pub(super) fn peak_block(&self, slot: usize, length: usize) -> Block {
         let heading = format!("of {}", efficiency_kind(self.section).map_or("peak", short_kind));
         let share = self.column(Align::Decimal, |line| {
@@ -120,7 +118,6 @@ impl<'a> Table<'a> {
         ]
     }
 
-    /// Operations per cycle and core, of the row with the most threads.
     pub(super) fn per_cycle_block(&self) -> Block {
         self.block("per cycle", Align::Decimal, |line| line.last().and_then(per_cycle).map(digits))
     }

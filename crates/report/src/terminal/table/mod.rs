@@ -10,7 +10,7 @@ use model::document::{Row, Status};
 use super::notes::Notes;
 use super::sections::Section;
 use crate::grid::groups::Group;
-use crate::layout::{Block, fitting, record, table, table_width, width, wrap};
+use crate::layout::{Block, fitting, table, table_width, width, wrap};
 use crate::reason::without_words;
 use crate::style::{Style, Tone};
 use crate::terminal::row::headline;
@@ -19,7 +19,6 @@ use areas::label::{Label, area_title, table_rules};
 use model::number::{Notation, UnitScale, clock};
 
 const GAP: usize = 2;
-/// Between the parts of a heading.
 const TITLE_GAP: &str = "  ";
 /// Lengths of the bar, the better first.
 const BARS: [usize; 3] = [10, 5, 0];
@@ -33,16 +32,13 @@ const OVERVIEW: usize = 8;
 /// From this many places on the axis on, the question is how the rate grows with them.
 const SERIES: usize = 3;
 
-/// The parts that may give way.
 #[expect(clippy::struct_excessive_bools, reason = "columns, each of which is shown or not")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Length of the bar; 0 for none.
     bar: usize,
     pub(super) per_cycle: bool,
     pub(super) scaling: bool,
     clock: bool,
-    /// What other programs call a row.
     pub(super) names: bool,
 }
 
@@ -77,9 +73,7 @@ pub(super) struct Drawn {
 
 /// One line of the table: what it is about, and a row for each slot.
 struct SlotLine<'a> {
-    /// The experiment, on its first line.
     label: Option<&'a Label>,
-    /// What, how, and details of it.
     words: [&'a str; 3],
     /// Its place on the axis, where the slots do not say it.
     place: Option<u32>,
@@ -159,7 +153,7 @@ pub(super) fn draw<'a>(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'
             return drawn;
         }
     }
-    tall.listed()
+    tall.titled(Parts::NONE, 1)
 }
 
 fn is_survey(section: &Section<'_>) -> bool {
@@ -185,7 +179,6 @@ impl<'a> Table<'a> {
         Self { section, notes, style, slots: Vec::new(), lines: Vec::new(), most, terse: false }
     }
 
-    /// All places of an experiment on one line.
     fn wide(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
         let (axis, places) = (section.axis, section.positions());
         let at = |rows: &[&'a Row], place| rows.iter().copied().find(|row| axis.position(row) == place);
@@ -202,7 +195,6 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Each place on a line of its own.
     fn tall(section: &'a Section<'a>, notes: &'a Notes<'a>, style: &'a Style) -> Self {
         let groups = section.groups.iter().enumerate();
         let lines = groups.flat_map(|(index, group)| stacked(section, what(section, index), group));
@@ -236,7 +228,6 @@ impl<'a> Table<'a> {
         index > 0 && is_survey(self.section) && self.lines.get(index).is_some_and(|line| !line.words[0].is_empty())
     }
 
-    /// The heading on lines of its own.
     fn above(&self, heading: &str) -> Vec<String> {
         let (title, rest) = heading.split_once(TITLE_GAP).unwrap_or((heading, ""));
         let first = if rest.is_empty() { String::new() } else { format!("{title}{TITLE_GAP}") };
@@ -248,24 +239,12 @@ impl<'a> Table<'a> {
         Drawn { lines, parts, lost: self.shows_loss() }
     }
 
-    /// Labels above their values, where these fit so.
     fn narrow(&self, least: Parts) -> Option<Drawn> {
         let choices = Parts::choices(least, self.most).into_iter().filter(|parts| !parts.clock);
         let mut choices = choices.flat_map(|parts| [(parts, GAP), (parts, 1)]);
         let room = self.style.width.saturating_sub(width(INDENT));
         let fits = |(parts, gap): &(Parts, usize)| table_width(&self.value_blocks(*parts), *gap) <= room;
         choices.find(fits).map(|(parts, gap)| self.titled(parts, gap))
-    }
-
-    /// Values below their labels, each with its heading, where no table fits.
-    fn listed(&self) -> Drawn {
-        let blocks = self.value_blocks(Parts::NONE);
-        let mut lines = self.above(&self.heading(true));
-        for (index, line) in self.lines.iter().enumerate() {
-            let label = line.label.map(|label| wrap(&self.style.clean(&title(label)), "  ", self.style.width));
-            lines.extend(label.into_iter().flatten().chain(record(&blocks, index, INDENT, self.style)));
-        }
-        self.drawn(lines, Parts::NONE)
     }
 
     /// Values below their labels.
@@ -321,7 +300,6 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Before values below their label.
 const INDENT: &str = "    ";
 
 /// `INT8 dot, AVX-512 VNNI, s32 ← u8 × s8`.
