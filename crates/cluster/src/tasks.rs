@@ -236,6 +236,13 @@ pub fn add(folder: &Folder, tasks: &[Task]) -> Result<usize> {
     Ok(added)
 }
 
+/// The failed attempts of a node's tasks: the task's name, and the folder of the attempt.
+pub(crate) fn failed_attempts(folder: &Folder, node: &str) -> Result<Vec<(String, PathBuf)>> {
+    let all = folder.tasks(State::Failed, node);
+    let attempt = |name: String| Some((ClaimId::parse_folder(&name)?.name, all.join(name)));
+    Ok(names(&all)?.into_iter().filter_map(attempt).collect())
+}
+
 /// How many of a task's attempts failed, and how many lost their worker.
 pub(crate) fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     let (mut failed, mut lost) = (0, 0);

@@ -9,6 +9,8 @@ mod faults;
 mod fixture;
 #[path = "html/parse.rs"]
 mod parse;
+#[path = "readers/prometheus.rs"]
+mod prometheus_reader;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,6 +22,7 @@ use report::Style;
 use report::cluster::status::{self, JobProgress, NodeProgress, Progress, TaskCounts};
 use report::cluster::{FORMS, csv, drain, form, html, junit, terminal};
 use report::json::pretty;
+use verdict::fleet::conclude;
 
 /// Text that each form must not take for its own.
 const HOSTILE: &[&str] = &[
@@ -51,8 +54,14 @@ fn stored(name: &str, text: &str) {
     });
 }
 
+/// A document with the verdict that its contents give.
+fn concluded(mut document: ClusterDocument) -> ClusterDocument {
+    conclude(&mut document);
+    document
+}
+
 fn documents() -> Vec<(&'static str, ClusterDocument)> {
-    vec![
+    let all = [
         ("healthy", fixture::healthy()),
         ("troubled", fixture::troubled()),
         ("narrow", fixture::narrow()),
@@ -62,8 +71,12 @@ fn documents() -> Vec<(&'static str, ClusterDocument)> {
         ("nothing", fixture::nothing()),
         ("single", fixture::single()),
         ("holes", fixture::holes()),
+        ("faulty", fixture::faulty()),
+        ("varied", fixture::varied()),
+        ("drained", fixture::drained()),
         ("hostile", hostile()),
-    ]
+    ];
+    all.map(|(name, document)| (name, concluded(document))).into()
 }
 
 fn text_of(name: &str, document: &ClusterDocument) -> String {
@@ -134,12 +147,12 @@ fn the_summary_of_each_cluster() {
         assert!(terminal::render(&document, &Style::PLAIN).is_ascii(), "{name}");
         stored(&format!("cluster_terminal_{name}"), &text);
     }
-    stored("cluster_terminal_troubled_80", &terminal::render(&fixture::troubled(), &Style::PLAIN));
+    stored("cluster_terminal_troubled_80", &terminal::render(&concluded(fixture::troubled()), &Style::PLAIN));
 }
 
 #[test]
 fn the_forms_for_programs() {
-    for name in ["csv", "junit", "drain"] {
+    for name in ["csv", "junit", "drain", "markdown", "prometheus"] {
         for (of, document) in documents() {
             let text = text_of(name, &document);
             let head: Vec<&str> = text.lines().take(60).collect();
@@ -204,8 +217,28 @@ fn the_table_has_a_line_for_each_node_metric_and_pass_each_pair_and_what_is_know
 }
 
 #[test]
+fn a_campaign_can_be_watched_by_prometheus() {
+    for (name, document) in documents() {
+        let series =
+            prometheus_reader::series(&text_of("prometheus", &document)).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert!(series.iter().all(|one| one.label("plan").is_some() && one.label("suite").is_some()), "{name}");
+    }
+    let series = prometheus_reader::series(&text_of("prometheus", &concluded(fixture::troubled()))).unwrap();
+    let value = |name: &str, label: (&str, &str)| {
+        let one = series.iter().find(|one| one.name == name && one.label(label.0) == Some(label.1));
+        one.unwrap_or_else(|| panic!("no {name} of {label:?}")).value
+    };
+    assert!((value("assay_cluster_verdict", ("verdict", "slow")) - 1.0).abs() < 1e-9);
+    assert!(value("assay_cluster_verdict", ("verdict", "equal")).abs() < 1e-9);
+    assert!((value("assay_cluster_node_failed_attempts", ("node", "n1")) - 2.0).abs() < 1e-9);
+    assert!((value("assay_cluster_standing_nodes", ("standing", "suspect")) - 1.0).abs() < 1e-9);
+    let slow = series.iter().filter(|one| one.name == "assay_cluster_of_median_ratio" && one.value < 0.6);
+    assert!(slow.clone().count() > 0 && slow.clone().all(|one| one.label("node") == Some("n3")));
+}
+
+#[test]
 fn a_node_that_is_slow_fails_its_area_and_no_other() {
-    let document = fixture::troubled();
+    let document = concluded(fixture::troubled());
     let text: String = junit::pieces(&document).collect();
     let xml = roxmltree::Document::parse(&text).unwrap();
     let failed: Vec<(String, String)> = xml
@@ -217,11 +250,17 @@ fn a_node_that_is_slow_fails_its_area_and_no_other() {
         })
         .collect();
     let case = |node: &str, area: &str| (node.to_owned(), format!("assay.cluster.{area}"));
-    assert_eq!(failed, [case("n3", "cpu"), case("n5", "memory")]);
+    assert_eq!(failed, [case("cluster", "verdict"), case("n3", "cpu"), case("n5", "memory")]);
     let cases = xml.descendants().filter(|node| node.has_tag_name("testcase")).count();
-    assert_eq!(cases, 6 * 4);
+    assert_eq!(cases, 6 * 4 + 1);
     let root = xml.root_element();
-    assert_eq!((root.attribute("tests"), root.attribute("failures")), (Some("24"), Some("2")));
+    assert_eq!((root.attribute("tests"), root.attribute("failures")), (Some("25"), Some("3")));
+    let time = |class: &str| {
+        let case = xml.descendants().find(|node| node.attribute("classname") == Some(class)).unwrap();
+        case.attribute("time").unwrap().to_owned()
+    };
+    assert_eq!((time("assay.cluster.cpu"), time("assay.cluster.memory")), ("30.500".into(), "20.250".into()));
+    assert!(text.contains("2 attempts at 'memory' failed: the worker on n1 (process 4711) is gone"));
 }
 
 #[test]
@@ -270,7 +309,9 @@ fn who_is_slow_follows_the_document() {
     let mut document = fixture::troubled();
     document.slow.clear();
     document.drain.clear();
+    document.differences.clear();
     document.nodes.iter_mut().for_each(|node| (node.state, node.standing) = (NodeState::Done, Standing::Healthy));
+    conclude(&mut document);
     let text = terminal::render(&document, &WIDE);
     assert!(text.contains("No node is slow in CPU") && !text.contains("Slow nodes"), "{text}");
 }
@@ -281,7 +322,7 @@ fn flat(text: &str) -> String {
 
 #[test]
 fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
-    let document = fixture::narrow();
+    let document = concluded(fixture::narrow());
     let named = "2 nodes are slow: node-00007 (network: 40.8 % of the other nodes' paths) and node-00012 (memory: 81.5 % of \
                  the median). No other node is slow in CPU, LINPACK, memory, disk or network.";
     let differ = "All 16 nodes were measured; they differ in memory channels (node-00012).";
@@ -298,7 +339,7 @@ fn a_node_with_slow_paths_is_named_in_every_form_and_none_is_called_equal() {
 
 #[test]
 fn a_cluster_that_is_slower_than_before_needs_action_in_every_form() {
-    let mut document = fixture::slower();
+    let mut document = concluded(fixture::slower());
     let named = "2 of 4 nodes are slower than in 'rack7-october': n2 and n4. To find what changed";
     let worst = "throughput 325.7 GB/s, 81.0 % of the earlier speed (402.1 GB/s in 'rack7-october' (2026-10-20))";
     let page = parse(&html::render(&document).unwrap()).unwrap().text();
@@ -328,10 +369,12 @@ fn a_page_shows_a_limited_number_of_problems() {
 
 #[test]
 fn nodes_whose_network_was_not_measured_are_not_called_equal() {
-    let mut document = fixture::healthy();
+    let mut document = concluded(fixture::healthy());
     let text = flat(&terminal::render(&document, &WIDE));
     assert!(
-        text.contains("their hardware and settings are equal. No node is slow in CPU, LINPACK, memory or disk."),
+        text.contains(
+            "their hardware and settings are equal. Verdict: equal. No node is slow in CPU, LINPACK, memory or"
+        ),
         "{text}"
     );
     assert!(!text.contains("was not measured"), "{text}");
@@ -341,6 +384,65 @@ fn nodes_whose_network_was_not_measured_are_not_called_equal() {
     assert!(flat(&terminal::render(&document, &WIDE)).contains("or disk. The network of n2 was not measured."));
     document.pairs.clear();
     assert!(flat(&terminal::render(&document, &WIDE)).contains("The network between the nodes was not measured"));
+}
+
+/// What a document says in every form for people.
+fn forms(document: &ClusterDocument) -> [String; 3] {
+    let page = parse(&html::render(document).unwrap()).unwrap().text();
+    [terminal::render(document, &WIDE), page, text_of("markdown", document)].map(|text| flat(&text))
+}
+
+fn junit_of_verdict(document: &ClusterDocument) -> String {
+    let text: String = junit::pieces(document).collect();
+    let end = text.find("</testsuite>").unwrap();
+    text[text.find("<testsuite ").unwrap()..end].to_owned()
+}
+
+#[test]
+fn equal_slow_and_inconclusive_are_three_verdicts_in_every_form() {
+    for text in forms(&concluded(fixture::healthy())) {
+        assert!(text.contains("Verdict: equal.") && text.contains("No action is needed."), "{text}");
+    }
+    for text in forms(&concluded(fixture::narrow())) {
+        assert!(text.contains("Verdict: slow. 2 nodes are slow:") && !text.contains("Verdict: equal"), "{text}");
+    }
+    for text in forms(&concluded(fixture::varied())) {
+        let why = "Verdict: inconclusive: the nodes differ so much in memory that only one below 71 % stands out. No node \
+                   is slow in CPU, LINPACK or disk.";
+        assert!(text.contains(why) && !text.contains("No action is needed"), "{text}");
+    }
+    let junit = [fixture::healthy(), fixture::narrow(), fixture::varied()].map(|of| junit_of_verdict(&concluded(of)));
+    let tags = ["<failure ", "<skipped "].map(|tag| junit.each_ref().map(|text| text.contains(tag)));
+    assert_eq!(tags, [[false, true, false], [false, false, true]], "{junit:?}");
+    let text: String = junit::pieces(&concluded(fixture::varied())).collect();
+    assert_eq!(text.matches("so much that a slow one would not stand out").count(), 6, "a case of each node in memory");
+}
+
+#[test]
+fn a_node_with_a_fault_is_a_suspect_in_every_form_and_needs_no_second_pass() {
+    let document = concluded(fixture::faulty());
+    for text in forms(&document) {
+        for wanted in ["Verdict: inconclusive", "1 node has a fault, but does not stand out: n3", "throttled for 86 %"]
+        {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
+        assert!(!text.contains("second measurement run"), "{text}");
+    }
+    // Two causes are two.
+    assert!(forms(&document)[1].contains("(quota of 0.25 CPUs); other processes used 86 %"));
+    let junit: String = junit::pieces(&document).collect();
+    assert!(
+        junit.contains("classname=\"assay.cluster.faults\"") && junit.contains("probable cause: its control group")
+    );
+}
+
+#[test]
+fn nodes_given_up_did_not_fail_to_come_up_and_nothing_is_still_to_come() {
+    for text in forms(&concluded(fixture::drained())) {
+        assert!(text.contains("No result: 4 nodes failed. Verdict: inconclusive: 4 nodes lack results"), "{text}");
+        assert!(text.contains("4 nodes have no results: never became available: drained"), "{text}");
+        assert!(!text.contains("yet") && !text.contains("came up"), "{text}");
+    }
 }
 
 /// Elements that draw something.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, Standing, SuiteTask, Task, Work};
+use model::cluster::{ClusterDocument, Distribution, NodeState, Outcome, SlowNode, Standing, SuiteTask, Task, Work};
 
 use crate::folder::{Folder, OUTCOME, State, read};
 use crate::tasks::finished;
@@ -13,7 +13,7 @@ const CONTROLS: usize = 2;
 /// The tasks of a second pass: the areas in which each suspect was slow, for it and two healthy nodes of its group.
 pub fn second_pass(folder: &Folder, document: &ClusterDocument) -> Vec<Task> {
     let mut wanted: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for slow in document.slow.iter().filter(|slow| slow.standing == Standing::Suspect) {
+    for slow in document.slow.iter().filter(|slow| SlowNode::needs_second_pass(slow)) {
         let group = document.nodes.iter().find(|node| node.name == slow.node).and_then(|node| node.group);
         for area in &slow.areas {
             wanted.insert((&slow.node, area));

@@ -14,7 +14,7 @@ pub use again::second_pass;
 use crate::error::{Error, Result};
 use crate::folder::{FACTS, Folder, OUTCOME, read};
 use crate::plan::suite;
-use crate::tasks::{finished, unfinished, waiting};
+use crate::tasks::{failed_attempts, finished, unfinished, waiting};
 
 /// Evaluates the results so far. `assay` is this program, which the document names as its maker.
 pub fn evaluate(folder: &Folder, assay: Program) -> Result<ClusterDocument> {
@@ -57,6 +57,9 @@ fn read_node(folder: &Folder, node: &str, catalogue: &mut Catalogue) -> Result<N
     }
     for task in finished(folder, node)? {
         add_task(&mut results, folder, &format!("done/{node}/{task}"), &task, catalogue);
+    }
+    for (task, place) in failed_attempts(folder, node)? {
+        results.add_failed_attempt(&task, read(&place.join(OUTCOME)).ok().as_ref());
     }
     let (left, waiting) = (unfinished(folder, node)?.0, waiting(folder, node)?);
     let waiting = left.keys().filter(|task| waiting.contains(*task)).count();

@@ -1,5 +1,6 @@
 mod built;
 mod earlier;
+mod verdicts;
 
 use std::collections::BTreeSet;
 
@@ -101,6 +102,7 @@ fn planted() -> Vec<(&'static str, Area, Node)> {
         ("throttled_power", Cpu, seen(Cpu, |seen| seen.power_events = Some(9))),
         ("clock_low", Cpu, seen(Cpu, |seen| seen.clock_hz = Some(1.8e9))),
         ("swapping", Memory, seen(Memory, |seen| seen.swapped_bytes_per_second = Some(1e6))),
+        ("clock_cap", Cpu, set(Cpu, |machine| machine.cpu.clock_cap_hz = Some(2e9))),
         ("fewer_channels", Memory, set(Memory, |machine| machine.memory.channels = Some(4))),
         ("fewer_modules", Memory, set(Memory, |machine| machine.memory.dimms.truncate(7))),
         ("less_memory", Memory, set(Memory, |machine| machine.memory.total_bytes = Some(32 << 30))),
@@ -125,6 +127,16 @@ fn planted() -> Vec<(&'static str, Area, Node)> {
             "disk_link_speed",
             Disk,
             set(Disk, |machine| machine.disks[0].link.as_mut().unwrap().detail = "PCIe 3.0".into()),
+        ),
+        (
+            "disk_link_below",
+            Disk,
+            set(Disk, |machine| machine.disks[0].link.as_mut().unwrap().below_maximum = Some(true)),
+        ),
+        (
+            "adapter_bus_below",
+            Net,
+            set(Net, |machine| machine.nics[0].bus.as_mut().unwrap().below_maximum = Some(true)),
         ),
         ("other_net_load", Net, Node { conditions: Conditions { net: Some(net), ..conditions() }, ..slow_in(Net) }),
         ("link_speed", Net, set(Net, |machine| machine.nics[0].speed_bps = Some(1e9))),
@@ -245,8 +257,8 @@ fn nodes_that_wait_run_fail_or_never_came_say_so() {
     let expected = "partly done done done done waiting running failed waiting";
     assert_eq!(states.iter().map(|state| state.name()).collect::<Vec<_>>().join(" "), expected);
     assert_eq!((document.plan.left, document.plan.failed, document.plan.skipped), (2, 1, 1));
-    let silent = document.problems.iter().find(|problem| problem.code == "never_came_up").unwrap();
-    assert_eq!(silent.nodes, ["n5", "n7", "n8"]);
+    let nodes = |code: &str| &document.problems.iter().find(|problem| problem.code == code).unwrap().nodes;
+    assert_eq!((nodes("not_started").join(" "), nodes("no_results").join(" ")), ("n5 n8".into(), "n7".into()));
     assert!(document.nodes[7].why.as_deref().unwrap().contains("never became available"));
 }
 

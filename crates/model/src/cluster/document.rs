@@ -27,13 +27,22 @@ pub struct ClusterDocument {
     pub assay: Program,
     /// The plan.
     pub plan: ClusterInfo,
+    /// Whether the nodes are equal.
+    #[serde(default)]
+    pub verdict: ClusterVerdict,
+    /// What prevents the verdict `equal`, except nodes that are slow.
+    #[serde(default)]
+    pub doubts: Vec<Problem>,
     /// Every node of the plan, in its order.
     pub nodes: Vec<FleetNode>,
     /// Nodes of the same hardware, largest group first.
     pub groups: Vec<Group>,
     /// Each value over the nodes of each group, in the suite's order.
     pub distributions: Vec<Distribution>,
-    /// Nodes that are slow in something, the slowest first.
+    /// How slow a node must be to stand out, for each group and area.
+    #[serde(default)]
+    pub area_limits: Vec<AreaLimit>,
+    /// Nodes that are slow in something or have a known cause, the slowest first.
     pub slow: Vec<SlowNode>,
     /// What is not as it is on most nodes of the same group.
     pub differences: Vec<Difference>,
@@ -114,6 +123,12 @@ pub struct ClusterInfo {
     pub left: u64,
     /// Seconds of measuring over all nodes.
     pub node_seconds: f64,
+    /// When the first task with a result began, UTC, ISO 8601, by its host's clock.
+    #[serde(default)]
+    pub first: Option<String>,
+    /// When the last one began.
+    #[serde(default)]
+    pub last: Option<String>,
 }
 
 crate::words::words! {
@@ -131,16 +146,32 @@ crate::words::words! {
         Failed => "failed",
     }
 
+    /// Whether the nodes of a cluster are equal.
+    ClusterVerdict, "verdict", {
+        /// Every node has all results, none stands out or differs in its settings, and a slower one would stand out.
+        Equal => "equal",
+        /// A node is slow in two passes.
+        Slow => "slow",
+        /// Neither is certain.
+        Inconclusive => "inconclusive",
+    }
+
     /// The judgement of a node among nodes of the same hardware.
     Standing, "standing", {
         /// Nothing stands out.
         Healthy => "healthy",
         /// Slow in two passes.
         Slow => "slow",
-        /// Slow in the one pass that there is.
+        /// Slow in the one pass that there is, or low in two without certainty, or with a known cause.
         Suspect => "suspect",
         /// Too few nodes of its hardware, or too few results.
         Unknown => "unknown",
+    }
+}
+
+impl Default for ClusterVerdict {
+    fn default() -> Self {
+        Self::Inconclusive
     }
 }
 
@@ -160,6 +191,29 @@ pub struct FleetNode {
     pub standing: Standing,
     /// Path of its run documents, relative to the plan's folder.
     pub runs: Vec<String>,
+    /// When its last task with a result began, UTC, ISO 8601, by its host's clock.
+    #[serde(default)]
+    pub last: Option<String>,
+    /// Seconds that its tasks took, by area.
+    #[serde(default)]
+    pub seconds: BTreeMap<String, f64>,
+    /// Attempts at its tasks that failed, also where a later one had a result.
+    #[serde(default)]
+    pub failed_attempts: Vec<FailedAttempts>,
+}
+
+/// Attempts at a task that failed for the same reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct FailedAttempts {
+    /// The task's name.
+    pub task: String,
+    /// The area that it measures; empty where it is unknown.
+    pub area: String,
+    /// The reason, in a sentence.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// Nodes of the same hardware.
@@ -237,6 +291,20 @@ pub fn is_of_paths(experiment: &str) -> bool {
     experiment.starts_with("net/inbound") || experiment.starts_with("net/outbound")
 }
 
+/// How slow a node must be to stand out in an area as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct AreaLimit {
+    /// The group.
+    pub group: u32,
+    /// The area.
+    pub area: String,
+    /// A node below this share of the median stands out.
+    pub limit: f64,
+    /// The least limit with which nodes are called equal.
+    pub needed: f64,
+}
+
 /// Why a node is an outlier in one value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -261,20 +329,27 @@ pub struct Cause {
     pub text: String,
 }
 
-/// A slow node.
+/// A node that is slow, or has a known cause to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SlowNode {
     /// The node.
     pub node: String,
-    /// `slow` after two passes, `suspect` after one.
+    /// `slow` after two passes, else `suspect`.
     pub standing: Standing,
-    /// Areas in which it is.
+    /// Areas in which its results stand out; empty where it is a suspect only by its causes.
     pub areas: Vec<String>,
     /// The values, worst first.
     pub deviations: Vec<Deviation>,
     /// Probable causes, the likeliest first; empty where nothing in its documents differs.
     pub causes: Vec<Cause>,
+}
+
+impl SlowNode {
+    /// Whether it stood out in the only pass, so that a second one decides.
+    pub fn needs_second_pass(&self) -> bool {
+        self.standing == Standing::Suspect && self.deviations.iter().any(|one| one.of_median.len() == 1)
+    }
 }
 
 /// A fact in which nodes differ from the majority of their group.
@@ -285,7 +360,7 @@ pub struct Difference {
     pub group: u32,
     /// The fact, such as `kernel` or `governor`.
     pub fact: String,
-    /// What most nodes have.
+    /// What most nodes have; empty where no value is that of most.
     pub majority: String,
     /// What these have.
     pub value: String,

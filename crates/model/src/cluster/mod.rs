@@ -4,9 +4,9 @@ mod document;
 mod folder;
 
 pub use document::{
-    BELOW_EXPECTED, Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode,
-    Group, History, NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SLOWER_THAN_BEFORE, SlowNode,
-    SlowerNode, Standing, is_of_paths,
+    AreaLimit, BELOW_EXPECTED, Cause, ClusterDocument, ClusterHpl, ClusterInfo, ClusterVerdict, Deviation, Difference,
+    Distribution, FailedAttempts, FleetNode, Group, History, NodeState, NodeValue, PairMatrix, PairValue, Problem,
+    SCHEMA, SLOWER_THAN_BEFORE, SlowNode, SlowerNode, Standing, is_of_paths,
 };
 pub use folder::{
     Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,

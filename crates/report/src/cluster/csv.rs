@@ -12,7 +12,7 @@ use crate::formats::csv::{line, text};
 
 /// The columns. New ones are added at the end, so that a column keeps its index.
 const COLUMNS: &str = "node state standing group area experiment metric unit better pass value median of_median limit \
-                       efficiency to together at_once reason nodes";
+                       efficiency to together at_once reason nodes measured";
 
 /// The lines with their newlines, the heading first.
 pub fn lines(document: &ClusterDocument) -> impl Iterator<Item = String> + '_ {
@@ -55,6 +55,7 @@ fn of_metric<'a>(metric: &'a Distribution, nodes: Known<'a>) -> impl Iterator<It
             ("of_median", text(of_median(value, metric.median, metric.better))),
             ("limit", text(metric.limit)),
             ("efficiency", text(efficiency)),
+            ("measured", text(known.and_then(|known| known.last.as_ref()))),
         ])
     })
 }

@@ -7,8 +7,8 @@ use model::experiment::Area;
 use model::unit::{Better, Unit};
 
 use crate::formats::escape::one_line;
-use crate::html::text::capital;
 pub(super) use crate::html::text::some_of;
+use crate::html::text::{capital, moment};
 use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
@@ -37,6 +37,24 @@ fn count(part: &str) -> Option<String> {
         (Some(threads), _) => Some(counted(threads, "thread")),
         (_, Some(depth)) => Some(format!("depth {depth}")),
         _ => None,
+    }
+}
+
+/// When the nodes were measured: `measured 20 November 2026, 12:00 to 13:10 UTC`; without results when they were planned.
+pub(super) fn measured_from(document: &ClusterDocument) -> String {
+    let plan = &document.plan;
+    match plan.first.as_ref().zip(plan.last.as_ref()) {
+        None => format!("planned {}", moment(&plan.created)),
+        Some((first, last)) if first == last => format!("measured {}", moment(first)),
+        Some((first, last)) => {
+            let (first, last) = (moment(first), moment(last));
+            match (first.split_once(", "), last.split_once(", ")) {
+                (Some((day, from)), Some((same, to))) if day == same => {
+                    format!("measured {day}, {} to {to}", from.trim_end_matches(" UTC"))
+                }
+                _ => format!("measured {first} to {last}"),
+            }
+        }
     }
 }
 
@@ -90,7 +108,7 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
     match standing {
         Standing::Healthy => "not slow",
         Standing::Slow => "slow, confirmed",
-        Standing::Suspect => "slow, unconfirmed",
+        Standing::Suspect => "suspect",
         Standing::Unknown => "not compared",
     }
 }

@@ -5,6 +5,8 @@ pub mod csv;
 pub mod html;
 pub mod junit;
 mod labels;
+mod markdown;
+mod prometheus;
 pub mod status;
 pub mod terminal;
 mod verdict;
@@ -39,8 +41,10 @@ fn whole<'a>(text: String) -> Pieces<'a> {
 pub const FORMS: &[Form] = &[
     Form { name: "html", file: Some("index.html"), about: "an HTML report for a browser and for paper", render: |document| html::render(document).map(whole) },
     Form { name: "json", file: Some("cluster.json"), about: "the document itself", render: |document| pretty(document, "document").map(whole) },
+    Form { name: "markdown", file: Some("summary.md"), about: "the verdict and its tables for GitHub", render: |document| Ok(whole(markdown::render(document))) },
     Form { name: "csv", file: Some("values.csv"), about: "one line per node, metric and pass, in base units", render: |document| Ok(Box::new(csv::lines(document))) },
     Form { name: "junit", file: Some("junit.xml"), about: "a test case per node and area, for CI systems", render: |document| Ok(Box::new(junit::pieces(document))) },
+    Form { name: "prometheus", file: Some("cluster.prom"), about: "gauges for node_exporter's textfile collector", render: |document| Ok(whole(prometheus::render(document))) },
     Form { name: "drain", file: Some("drain.txt"), about: "the nodes confirmed to be slow, one name a line", render: |document| Ok(whole(drain(document))) },
     Form { name: "terminal", file: None, about: "the summary, in plain ASCII", render: |document| Ok(whole(terminal::render(document, &Style::PLAIN))) },
 ];

@@ -1,12 +1,15 @@
 //! The summary for a terminal: the answer, slow nodes with their causes, each group's results, problems, nodes to drain.
 
+use std::collections::BTreeMap;
+
 use model::cluster::{
     ClusterDocument, ClusterHpl, Deviation, Difference, Distribution, PairMatrix, Problem, SlowNode, Standing,
 };
 
-use super::labels::{metric_name, notation, of_median, passes, share, some_of, standing, title};
+use super::labels::{measured_from, metric_name, notation, of_median, passes, share, some_of, standing, title};
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
+use crate::html::text::capital;
 use crate::layout::{Align, Block, Cell, Column, cut, separated, table, wrap};
 use crate::reason::NO_REASON;
 use crate::style::{Style, Tone};
@@ -26,8 +29,8 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
     let style = &Style { width: style.width.min(WIDEST), ..*style };
     let verdict = Verdict::of(document);
     let tone = match verdict.outlook {
-        Outlook::NoneSlow => Tone::Good,
-        Outlook::Slower | Outlook::Open => Tone::Fair,
+        Outlook::Equal => Tone::Good,
+        Outlook::Slower | Outlook::Inconclusive => Tone::Fair,
         Outlook::Slow => Tone::Bad,
     };
     let paint = |line: String| style.paint(&line, tone);
@@ -47,6 +50,7 @@ pub fn render(document: &ClusterDocument, style: &Style) -> String {
         hpl(document, style),
         differences(document, style),
         problems(document, style),
+        failed_attempts(document, style),
         drain(document, style),
     ])
 }
@@ -59,12 +63,12 @@ fn head(document: &ClusterDocument, style: &Style) -> Vec<String> {
         format!("cluster plan {}", plan.name),
         if suite.is_empty() || suite.len() > 40 { String::new() } else { format!("{suite} suite") },
         counted(document.nodes.len() as u64, "node"),
-        plan.created.clone(),
     ];
     let parts: Vec<String> =
         parts.iter().map(|part| style.clean(&one_line(part))).filter(|part| !part.is_empty()).collect();
     let line = cut(&parts.join(style.separator()), style.width, style);
-    vec![style.paint(&line, Tone::Strong)]
+    let when = wrap(&style.clean(&capital(&one_line(&measured_from(document)))), "", style.width);
+    std::iter::once(style.paint(&line, Tone::Strong)).chain(when).collect()
 }
 
 /// A block of one column.
@@ -97,8 +101,9 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
         cells(&|slow| slow.deviations.first().map_or_else(String::new, text), to)
     };
     let peak = |worst: &Deviation| worst.efficiency.map_or_else(String::new, percent);
+    let heading = if document.drain.is_empty() { "Suspects" } else { "Slow nodes" };
     let blocks = [
-        block("Slow nodes", Align::Left, cells(&|slow| one_line(&slow.node), 20)),
+        block(heading, Align::Left, cells(&|slow| one_line(&slow.node), 20)),
         block("speed", Align::Left, standing_cells.collect()),
         block("slowest result", Align::Left, of_worst(&|worst| metric_name(&worst.experiment, &worst.metric), 46)),
         block("of the median", Align::Decimal, of_worst(&|worst| passes(&worst.of_median), 20)),
@@ -198,7 +203,9 @@ fn hpl(document: &ClusterDocument, style: &Style) -> Vec<String> {
 fn differences(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let line = |of: &Difference| {
         let nodes = some_of(&of.nodes, MOST_NAMES);
-        format!("{}: {} on {nodes}, most have {}", one_line(&of.fact), one_line(&of.value), one_line(&of.majority))
+        let most =
+            if of.majority.is_empty() { String::new() } else { format!(", most have {}", one_line(&of.majority)) };
+        format!("{}: {} on {nodes}{most}", one_line(&of.fact), one_line(&of.value))
     };
     listed("Differences", &document.differences.iter().map(line).collect::<Vec<_>>(), style)
 }
@@ -209,6 +216,21 @@ fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
         format!("{}{nodes}", one_line(&of.text))
     };
     listed("Problems", &document.problems.iter().map(line).collect::<Vec<_>>(), style)
+}
+
+/// Failed attempts: each reason once, with the nodes and how many attempts.
+fn failed_attempts(document: &ClusterDocument, style: &Style) -> Vec<String> {
+    let mut reasons: BTreeMap<(&str, &str), (u64, Vec<String>)> = BTreeMap::new();
+    for (node, of) in document.nodes.iter().flat_map(|node| node.failed_attempts.iter().map(move |of| (node, of))) {
+        let (count, nodes) = reasons.entry((&of.task, &of.reason)).or_default();
+        *count += of.count;
+        nodes.push(node.name.clone());
+    }
+    let line = |((task, reason), (count, nodes)): (&(&str, &str), &(u64, Vec<String>))| {
+        let attempts = counted(*count, "attempt");
+        format!("{}: {attempts} on {}: {}", one_line(task), some_of(nodes, MOST_NAMES), one_line(reason))
+    };
+    listed("Failed attempts", &reasons.iter().map(line).collect::<Vec<_>>(), style)
 }
 
 fn drain(document: &ClusterDocument, style: &Style) -> Vec<String> {

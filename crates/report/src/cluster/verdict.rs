@@ -1,8 +1,11 @@
-//! The answer in three sentences: how many nodes were measured, which are slow and in what, and the cause and next step.
+//! The answer in sentences: how many nodes were measured, whether they are equal, which are slow and in what, and the cause and
+//! next step.
 
 use std::collections::HashSet;
 
-use model::cluster::{ClusterDocument, Difference, FleetNode, NodeState, SlowNode, Standing, is_of_paths};
+use model::cluster::{
+    ClusterDocument, ClusterVerdict, Difference, Distribution, FleetNode, NodeState, SlowNode, Standing, is_of_paths,
+};
 use model::number::{counted, percent};
 
 use super::labels::{some_of, title};
@@ -11,16 +14,17 @@ use crate::grid::groups::grouped;
 use crate::html::text::{capital, command, listed};
 
 const MOST_NAMED: usize = 3;
+const MOST_DOUBTS: usize = 3;
 const MOST_EXPLAINED: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// All nodes are measured, and none is slow.
-    NoneSlow,
+    /// The nodes are equal.
+    Equal,
     /// The same, but nodes are slower than in an earlier plan.
     Slower,
     /// Something is missing, suspect or cannot be judged.
-    Open,
+    Inconclusive,
     /// A node is slow.
     Slow,
 }
@@ -78,21 +82,34 @@ fn is_measured(node: &FleetNode) -> bool {
 impl Verdict {
     pub(super) fn of(document: &ClusterDocument) -> Self {
         let counts = Counts::of(document);
-        let unknown_paths = if document.pairs.is_empty() { 0 } else { without_paths(document).len() };
-        let is_whole = counts.all > 0 && counts.measured == counts.all && counts.partly == 0;
-        let is_judged = is_whole && counts.suspect + counts.unknown + unknown_paths == 0;
-        let outlook = match counts.slow {
-            0 if is_judged && counts.slower == 0 => Outlook::NoneSlow,
-            0 if is_judged => Outlook::Slower,
-            0 => Outlook::Open,
-            _ => Outlook::Slow,
+        let outlook = match document.verdict {
+            ClusterVerdict::Equal if counts.slower == 0 => Outlook::Equal,
+            ClusterVerdict::Equal => Outlook::Slower,
+            ClusterVerdict::Inconclusive => Outlook::Inconclusive,
+            ClusterVerdict::Slow => Outlook::Slow,
         };
         let (last, next) = to_do(document, counts);
-        let judged = [slow(document, counts), before(document)];
+        let judged = [in_a_word(document), slow(document, counts), before(document)];
         let judged: Vec<String> = judged.into_iter().filter(|sentence| !sentence.is_empty()).collect();
         let sentences = [measured(document, counts), judged.join(" "), last];
         Self { outlook, sentences: sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect(), next }
     }
+}
+
+/// The verdict, and why it is inconclusive: `Verdict: inconclusive: the nodes differ in kernel.`
+fn in_a_word(document: &ClusterDocument) -> String {
+    // The next sentence names suspects and nodes that were not compared.
+    let is_named = |code: &str| ["suspects", "not_compared"].contains(&code);
+    let doubts = document.doubts.iter().filter(|doubt| !is_named(&doubt.code)).map(|doubt| {
+        let nodes = if doubt.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&doubt.nodes, 2)) };
+        one_line(&doubt.text) + &nodes
+    });
+    let why = match document.verdict {
+        ClusterVerdict::Inconclusive => some_of(&doubts.collect::<Vec<_>>(), MOST_DOUBTS),
+        _ => String::new(),
+    };
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    format!("Verdict: {}{why}.", document.verdict)
 }
 
 /// `1 node is waiting`, `3 nodes are waiting`.
@@ -107,6 +124,7 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
     let others: Vec<String> = others.collect();
     let first = match (counts.all, counts.measured) {
         (0, _) => return "The plan has no nodes.".to_owned(),
+        (all, 0) if counts.failed == all => format!("No result: {} failed", counted(all as u64, "node")),
         (all, 0) => format!("Nothing was measured yet: of {}, {}", counted(all as u64, "node"), listed(&others)),
         (1, 1) => "The only node was measured".to_owned(),
         (all, measured) if all == measured => format!("All {all} nodes were measured"),
@@ -120,7 +138,7 @@ fn measured(document: &ClusterDocument, counts: Counts) -> String {
     let groups: Vec<String> = document.groups.iter().map(|group| group.nodes.to_string()).collect();
     let groups = match groups.len() {
         0 => String::new(),
-        1 if counts.all == 1 => String::new(),
+        1 if counts.all == 1 || document.verdict == ClusterVerdict::Inconclusive => String::new(),
         1 => format!("; {}", alike(&document.differences)),
         many => format!("; they are of {many} hardware types ({} nodes)", some_of(&groups, 4)),
     };
@@ -158,8 +176,15 @@ fn slow(document: &ClusterDocument, counts: Counts) -> String {
         let how = if nodes.len() == 1 { format!("node {is}") } else { format!("nodes {are}") };
         (!nodes.is_empty()).then(|| format!("{} {how}: {}", nodes.len(), first_of(nodes)))
     };
-    let once = ["was slow once and needs a second measurement", "were slow once and need a second measurement"];
-    let parts = [named(&slow, ["is slow", "are slow"]), named(&suspect, once)].into_iter().flatten();
+    let (once, suspect): (Vec<_>, Vec<_>) = suspect.into_iter().partition(|slow| slow.needs_second_pass());
+    let (faulty, twice): (Vec<_>, Vec<_>) = suspect.into_iter().partition(|slow| slow.areas.is_empty());
+    let parts = [
+        named(&slow, ["is slow", "are slow"]),
+        named(&once, ["was slow once and needs a second measurement", "were slow once and need a second measurement"]),
+        named(&twice, ["was slow twice, which may be chance", "were slow twice, which may be chance"]),
+        named(&faulty, ["has a fault, but does not stand out", "have a fault, but do not stand out"]),
+    ];
+    let parts = parts.into_iter().flatten();
     let parts = capital(&parts.collect::<Vec<_>>().join("; "));
     match (parts.is_empty(), counts.healthy) {
         (true, _) => format!("No node is slow{}.{unknown}", judged(document)),
@@ -184,10 +209,14 @@ fn before(document: &ClusterDocument) -> String {
     }
 }
 
-/// The areas in which nodes were compared: ` in CPU, memory or network`.
+/// The areas in which a slow node would stand out: ` in CPU, memory or network`.
 fn judged(document: &ClusterDocument) -> String {
     let mut areas: Vec<String> = Vec::new();
-    for metric in &document.distributions {
+    let wide = |metric: &&Distribution| {
+        let of_area = document.area_limits.iter().filter(|limit| limit.area == metric.area);
+        metric.limit.is_none() || of_area.clone().any(|limit| limit.limit < limit.needed)
+    };
+    for metric in document.distributions.iter().filter(|metric| !wide(metric)) {
         let loopback = metric.area == "net" && !metric.is_of_paths();
         areas.push(if loopback { "loopback".to_owned() } else { in_words(&metric.area) });
     }
@@ -230,7 +259,8 @@ fn first_of(slow: &[&SlowNode]) -> String {
         });
         let parts = [some_of(&areas, 3), share.unwrap_or_default()];
         let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-        format!("{} ({})", one_line(&slow.node), parts.join(": ")).replace(" %", "\u{a0}%")
+        let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(": ")) };
+        format!("{}{parts}", one_line(&slow.node)).replace(" %", "\u{a0}%")
     };
     let names: Vec<String> = slow.iter().map(node).collect();
     some_of(&names, MOST_NAMED)
@@ -256,7 +286,7 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
         sentences.push(format!("Check {drained} or drain {them}: Assay never drains a node."));
     }
     let mut next = Some(resume);
-    if counts.suspect > 0 {
+    if document.slow.iter().any(SlowNode::needs_second_pass) {
         sentences.push("For the second measurement run:".to_owned());
     } else if document.plan.left > 0 || counts.running + counts.waiting > 0 {
         sentences.push("To measure the rest run:".to_owned());
@@ -266,7 +296,7 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
             sentences.push("The list of nodes has the reasons for missing results.".to_owned());
         } else if counts.slower > 0 {
             sentences.push("To find what changed, compare the two runs of a node: assay compare.".to_owned());
-        } else if document.slow.is_empty() && counts.all > 1 && counts.unknown == 0 {
+        } else if document.verdict == ClusterVerdict::Equal {
             sentences.push("No action is needed.".to_owned());
         }
     }
@@ -278,7 +308,8 @@ fn cause(slow: &SlowNode) -> String {
     if let Some(cause) = slow.causes.first() {
         let text = one_line(&cause.text);
         let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
-        return format!("Probable cause on {node}: {text}{end}");
+        let which = if slow.areas.is_empty() { "Fault" } else { "Probable cause" };
+        return format!("{which} on {node}: {text}{end}");
     }
     let paths = slow.deviations.first().is_some_and(|worst| is_of_paths(&worst.experiment));
     let check = if paths { "adapter, cable and switch port" } else { "kernel log, cooling and firmware settings" };

@@ -14,20 +14,20 @@ use crate::formats::escape::one_line;
 use crate::grid::groups::grouped;
 
 #[derive(Debug, Default)]
-struct Exposition {
+pub(crate) struct Exposition {
+    /// Labels of every series.
     common: [(&'static str, String); 2],
     /// Help of each metric, and its series by their labels as they are written: the format demands one of equal labels only.
     metrics: BTreeMap<String, (String, BTreeMap<String, f64>)>,
 }
 
 impl Exposition {
-    fn of(document: &Document) -> Self {
-        let common = [("run", document.run.id.clone()), ("suite", document.run.suite.clone())];
+    pub(crate) fn new(common: [(&'static str, String); 2]) -> Self {
         Self { common, metrics: BTreeMap::new() }
     }
 
     /// Adds a series with a finite value; the first of equal labels stays.
-    fn add(&mut self, name: &str, help: &str, labels: &[(&str, &str)], value: f64) {
+    pub(crate) fn add(&mut self, name: &str, help: &str, labels: &[(&str, &str)], value: f64) {
         if value.is_finite() {
             let common = self.common.iter().map(|(name, text)| (*name, text.as_str()));
             let labels: Vec<(&str, &str)> = labels.iter().copied().chain(common).collect();
@@ -36,7 +36,7 @@ impl Exposition {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for (name, (help, series)) in &self.metrics {
             let help = one_line(help).replace('\\', "\\\\");
@@ -51,7 +51,8 @@ impl Exposition {
 
 /// The whole file.
 pub fn render(document: &Document) -> String {
-    let mut exposition = Exposition::of(document);
+    let common = [("run", document.run.id.clone()), ("suite", document.run.suite.clone())];
+    let mut exposition = Exposition::new(common);
     add_run(&mut exposition, document);
     for row in &document.experiments {
         add_row(&mut exposition, row);
@@ -100,8 +101,7 @@ fn add_row(exposition: &mut Exposition, row: &Row) {
 
 fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     let own = [("id", row.id.as_str()), ("area", row.area.name())];
-    let stem = name_part(metric.name.as_str());
-    let name = |part: &str| format!("assay_{stem}{part}{}", suffix(&stem, metric.unit));
+    let name = |part: &str| name("assay", metric.name.as_str(), part, metric.unit);
     let of = one_line(metric.name.as_str());
     let summary = &metric.summary;
     let [low, high] = summary.ci95.map_or([None; 2], |ends| ends.map(Some));
@@ -155,6 +155,12 @@ fn add_metric(exposition: &mut Exposition, row: &Row, metric: &Metric) {
     }
 }
 
+/// The name of a metric's series: `assay_throughput_peak_bytes_per_second`.
+pub(crate) fn name(before: &str, metric: &str, part: &str, unit: Unit) -> String {
+    let stem = name_part(metric);
+    format!("{before}_{stem}{part}{}", suffix(&stem, unit))
+}
+
 /// A name of the document as a part of a metric's name: small letters, digits and underscores.
 fn name_part(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
@@ -183,7 +189,7 @@ fn labels_text(labels: &[(&str, &str)]) -> String {
 }
 
 /// Seconds since 1970 of `2026-11-20T12:00:00Z`; `None` where it is no such moment.
-fn unix_seconds(text: &str) -> Option<f64> {
+pub(crate) fn unix_seconds(text: &str) -> Option<f64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let numbers =
         |text: &str, separator| -> Option<Vec<u32>> { text.split(separator).map(|part| part.parse().ok()).collect() };
@@ -227,7 +233,7 @@ mod tests {
     #[test]
     fn equal_series_are_written_once_and_what_is_no_number_never() {
         let common = [("run", "r1".to_owned()), ("suite", "quick".to_owned())];
-        let mut exposition = Exposition { common, metrics: BTreeMap::new() };
+        let mut exposition = Exposition::new(common);
         exposition.add("a", "A.", &[("id", "x")], 1.0);
         exposition.add("a", "A.", &[("id", "x")], 2.0);
         exposition.add("b", "B.", &[], f64::NAN);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::cluster::{
-    Cause, ClusterDocument, ClusterHpl, ClusterInfo, Deviation, Difference, Distribution, FleetNode, Group, History,
-    NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA, SLOWER_THAN_BEFORE, SlowNode, SlowerNode, Standing,
+    AreaLimit, Cause, ClusterDocument, ClusterHpl, ClusterInfo, ClusterVerdict, Deviation, Difference, Distribution,
+    FailedAttempts, FleetNode, Group, History, NodeState, NodeValue, PairMatrix, PairValue, Problem, SCHEMA,
+    SLOWER_THAN_BEFORE, SlowNode, SlowerNode, Standing,
 };
 use model::document::Program;
 use model::unit::{Better, Unit};
@@ -57,6 +58,9 @@ pub(crate) fn nothing() -> ClusterDocument {
             program: program(),
             ..ClusterInfo::default()
         },
+        verdict: ClusterVerdict::Inconclusive,
+        doubts: Vec::new(),
+        area_limits: Vec::new(),
         nodes: Vec::new(),
         groups: Vec::new(),
         distributions: Vec::new(),
@@ -72,7 +76,18 @@ pub(crate) fn nothing() -> ClusterDocument {
 
 fn node(name: String, group: u32, standing: Standing) -> FleetNode {
     let runs = ["cpu", "memory", "disk"].map(|area| format!("done/{name}/{area}/run/run.json")).into();
-    FleetNode { name, state: NodeState::Done, why: None, group: Some(group), standing, runs }
+    let seconds = [("cpu", 30.5), ("memory", 20.25), ("disk", 37.25)].map(|(area, seconds)| (area.to_owned(), seconds));
+    FleetNode {
+        name,
+        state: NodeState::Done,
+        why: None,
+        group: Some(group),
+        standing,
+        runs,
+        last: Some("2026-11-20T12:41:00Z".into()),
+        seconds: seconds.into(),
+        failed_attempts: Vec::new(),
+    }
 }
 
 fn hardware(kind: u32) -> BTreeMap<String, String> {
@@ -150,8 +165,14 @@ pub(crate) fn cluster(sizes: &[usize], metrics: &[Metric], reaches: Reaches<'_>)
         document.groups.push(Group { id: group, hardware: hardware(group), nodes: *size as u64 });
         let of = metrics.iter().enumerate();
         document.distributions.extend(of.map(|(place, metric)| distribution(place, metric, group, &names, reaches)));
+        let mut areas: Vec<&str> = metrics.iter().filter_map(|metric| metric.0.split('/').next()).collect();
+        areas.dedup();
+        let limit = |area: &str| AreaLimit { group, area: area.into(), limit: 0.94, needed: 0.9 };
+        document.area_limits.extend(areas.into_iter().filter(|_| *size >= 4).map(limit));
         first += size;
     }
+    let [began, ended] = ["2026-11-20T12:02:00Z", "2026-11-20T12:41:00Z"].map(str::to_owned);
+    (document.plan.first, document.plan.last) = (Some(began), Some(ended));
     let tasks = document.nodes.len() as u64 * 3;
     (document.plan.tasks, document.plan.ok) = (tasks, tasks);
     document.plan.node_seconds = document.nodes.len() as f64 * 88.0;
@@ -251,6 +272,12 @@ pub(crate) fn troubled() -> ClusterDocument {
         problem("task_failed", "The disk was not measured: /scratch is full there.", &["n6"]),
         problem("clock_skew", "Its clock is 73 s ahead of the file system's; nothing rests on it.", &["n2"]),
     ];
+    document.nodes[0].failed_attempts = vec![FailedAttempts {
+        task: "memory".into(),
+        area: "memory".into(),
+        reason: "the worker on n1 (process 4711) is gone".into(),
+        count: 2,
+    }];
     document.nodes[5].state = NodeState::Partly;
     document.nodes[5].why = Some("1 of 3 tasks failed: /scratch is full".into());
     (document.plan.ok, document.plan.failed) = (17, 1);
@@ -353,6 +380,47 @@ pub(crate) fn thousand() -> ClusterDocument {
     document
 }
 
+/// Six nodes, one of them under a quota that its results do not show.
+pub(crate) fn faulty() -> ClusterDocument {
+    let mut document = cluster(&[6], METRICS, &|_, _| 1.0);
+    let causes = [
+        ("cpu_quota", "its control group was throttled for 86 % of the time (quota of 0.25 CPUs)"),
+        ("other_load", "other processes used 86 % of its CPU time"),
+    ];
+    document.slow.push(SlowNode {
+        node: "n3".into(),
+        standing: Standing::Suspect,
+        areas: Vec::new(),
+        deviations: Vec::new(),
+        causes: causes.map(|(code, text)| Cause { code: code.into(), text: text.into() }).into(),
+    });
+    document.nodes[2].standing = Standing::Suspect;
+    document
+}
+
+/// Six nodes that differ too much in memory.
+pub(crate) fn varied() -> ClusterDocument {
+    let mut document = cluster(&[6], METRICS, &|_, _| 1.0);
+    document.area_limits.iter_mut().filter(|limit| limit.area == "memory").for_each(|limit| limit.limit = 0.71);
+    document
+}
+
+/// Four nodes that were drained all the time.
+pub(crate) fn drained() -> ClusterDocument {
+    let mut document = unbegun();
+    let why = "never became available: drained";
+    for node in &mut document.nodes {
+        (node.state, node.why) = (NodeState::Failed, Some(format!("'cpu': {why}")));
+    }
+    (document.plan.left, document.plan.skipped) = (0, 12);
+    document.problems = vec![Problem {
+        code: "no_results".into(),
+        text: format!("4 nodes have no results: {why}"),
+        nodes: document.nodes.iter().map(|node| node.name.clone()).collect(),
+    }];
+    document
+}
+
 /// A plan that nobody has begun.
 pub(crate) fn unbegun() -> ClusterDocument {
     let mut document = cluster(&[4], &[], &|_, _| 1.0);
@@ -361,7 +429,9 @@ pub(crate) fn unbegun() -> ClusterDocument {
         (node.state, node.group, node.standing) = (NodeState::Waiting, None, Standing::Unknown);
         node.why = Some("no worker has taken it yet".into());
         node.runs.clear();
+        node.seconds.clear();
     }
+    (document.plan.first, document.plan.last) = (None, None);
     document.nodes[1].state = NodeState::Running;
     document.nodes[1].why = Some("a worker is measuring it".into());
     (document.plan.ok, document.plan.left, document.plan.node_seconds) = (0, 12, 0.0);
@@ -475,6 +545,10 @@ pub(crate) fn hostile(texts: &[&str]) -> ClusterDocument {
     document.plan.program.argv = vec!["assay".into(), next(), next()];
     document.assay.version = next();
     document.nodes.iter_mut().for_each(|node| node.why = Some(next()));
+    for of in document.nodes.iter_mut().flat_map(|node| &mut node.failed_attempts) {
+        (of.task, of.area, of.reason) = (next(), next(), next());
+    }
+    (document.plan.first, document.plan.last) = (Some(next()), Some(next()));
     document.groups.iter_mut().for_each(|group| group.hardware = [(next(), next())].into());
     for metric in &mut document.distributions {
         (metric.experiment, metric.metric, metric.remark) = (next(), next(), Some(next()));

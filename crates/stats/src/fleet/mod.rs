@@ -1,7 +1,7 @@
 //! Which of many equal nodes are slow: by single results ([`Spread`], the rule of cluster operators), and by the results of
 //! an area together (`combined`), since single ones overlook a node that is a tenth slower in everything. One pass makes a
 //! suspect. A node is slow if it is low in a second pass as well, and on average over both. The change of healthy nodes that
-//! were measured again alongside it is subtracted.
+//! were measured again alongside it is subtracted. A node that is low again without being confirmed stays a suspect.
 
 mod combined;
 mod spread;
@@ -63,6 +63,8 @@ pub struct Evidence {
     pub limit: f64,
     /// Whether a second pass confirms it.
     pub confirmed: bool,
+    /// Whether the node is not low in a second pass.
+    pub refuted: bool,
 }
 
 /// The judgement of a node.
@@ -70,7 +72,7 @@ pub struct Evidence {
 pub enum NodeStanding {
     /// Nothing stands out, or a second pass did not confirm it.
     Healthy,
-    /// It stands out in the only pass.
+    /// It stands out in the only pass, or is low in a second one as well without being confirmed.
     Suspect,
     /// It is low in two passes.
     Slow,
@@ -83,7 +85,7 @@ pub enum NodeStanding {
 pub struct NodeVerdict {
     /// The judgement.
     pub standing: NodeStanding,
-    /// The evidence, the lowest first, without what a second pass did not confirm.
+    /// The evidence, the lowest first, without what a second pass refuted.
     pub evidence: Vec<Evidence>,
 }
 
@@ -92,6 +94,8 @@ pub struct NodeVerdict {
 pub struct FleetVerdict {
     /// Each result over the nodes; `None` without values, or with one that is not a positive number.
     pub spreads: Vec<Option<Spread>>,
+    /// For each area, the ratio to the median below which a node stands out by all results together; `None` for too few nodes.
+    pub areas: Vec<Option<f64>>,
     /// The nodes.
     pub nodes: Vec<NodeVerdict>,
 }
@@ -105,24 +109,25 @@ pub fn judge_fleet(nodes: usize, results: &[GroupResult]) -> FleetVerdict {
     let ratios: Vec<Ratios> =
         results.iter().zip(&spreads).map(|(result, spread)| Ratios::new(result, spread.as_ref(), nodes)).collect();
     let mut against: Vec<Vec<Evidence>> = vec![Vec::new(); nodes];
+    let count = results.iter().map(|result| result.area + 1).max().unwrap_or(0);
+    let mut areas = vec![None; count];
     if nodes >= ENOUGH_NODES {
-        let areas = results.iter().map(|result| result.area + 1).max().unwrap_or(0);
-        for area in 0..areas {
+        for (area, limit) in areas.iter_mut().enumerate() {
             let (of_area, its): (Vec<usize>, Vec<&Ratios>) =
                 ratios.iter().enumerate().filter(|(index, _)| results[*index].area == area).unzip();
             let Some(first) = of_area.first() else { continue };
-            together(area, results[*first].sort, areas, &its, &mut against);
+            *limit = together(area, results[*first].sort, count, &its, &mut against);
         }
         for (index, (spread, ratios)) in spreads.iter().zip(&ratios).enumerate() {
             if let Some(spread) = spread {
-                alone(index, spread, ratios, &mut against);
+                alone(index, results[index].sort, spread, ratios, &mut against);
             }
         }
     }
     let measured = |node: usize| ratios.iter().any(|ratios| ratios.first.get(node).copied().flatten().is_some());
     let verdicts = against.into_iter().enumerate();
     let nodes = verdicts.map(|(node, found)| verdict(found, nodes >= ENOUGH_NODES && measured(node))).collect();
-    FleetVerdict { spreads, nodes }
+    FleetVerdict { spreads, areas, nodes }
 }
 
 /// The logarithms of each node's ratio to the group's median, inverted for costs so that less is worse.
@@ -163,12 +168,14 @@ fn widen(results: &[GroupResult], spreads: &mut [Option<Spread>]) {
     }
 }
 
-/// The evidence of an area's results together.
-fn together(area: usize, sort: Sort, areas: usize, results: &[&Ratios], against: &mut [Vec<Evidence>]) {
+/// Adds the evidence of an area's results together; returns the ratio to the median below which a node stands out.
+fn together(area: usize, sort: Sort, areas: usize, results: &[&Ratios], against: &mut [Vec<Evidence>]) -> Option<f64> {
     let scales: Vec<f64> = results.iter().map(|result| result.scale).collect();
     let firsts: Vec<&[Option<f64>]> = results.iter().map(|result| result.first.as_slice()).collect();
     let first = middles(&firsts, &scales, against.len());
-    let Some(combined) = combine(&first, sort, areas) else { return };
+    let combined = combine(&first, sort, areas)?;
+    let limit = (combined.screen - combined.centre).exp();
+    let least = 1.0 - sort.least_drop();
     let again: Vec<Vec<Option<f64>>> = results.iter().map(|result| spread_out(&result.second, against.len())).collect();
     let again: Vec<&[Option<f64>]> = again.iter().map(Vec::as_slice).collect();
     let second = middles(&again, &scales, against.len());
@@ -177,20 +184,21 @@ fn together(area: usize, sort: Sort, areas: usize, results: &[&Ratios], against:
     for node in (0..against.len()).filter(|node| stands_out(*node)) {
         let Some(low) = first[node].map(|value| value - combined.centre) else { continue };
         let low_again = second[node].map(|value| value - combined.centre - drift);
-        let confirmed = low_again.is_some_and(|again| {
-            again.exp() < 1.0 - sort.least_drop() && f64::midpoint(low, again) < combined.limit - combined.centre
-        });
+        let confirmed = low_again
+            .is_some_and(|again| again.exp() < least && f64::midpoint(low, again) < combined.limit - combined.centre);
         against[node].push(Evidence {
             subject: Subject::Area(area),
             of_median: std::iter::once(low).chain(low_again).map(f64::exp).collect(),
-            limit: (combined.screen - combined.centre).exp(),
+            limit,
             confirmed,
+            refuted: low_again.is_some_and(|again| again.exp() >= least),
         });
     }
+    Some(limit)
 }
 
 /// The evidence of a single result.
-fn alone(index: usize, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evidence>]) {
+fn alone(index: usize, sort: Sort, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evidence>]) {
     let Ok(limit) = spread.limit_ratio else { return };
     let stands_out = |node: usize| ratios.first[node].is_some_and(|value| value.exp() < limit);
     let second = spread_out(&ratios.second, against.len());
@@ -213,6 +221,7 @@ fn alone(index: usize, spread: &Spread, ratios: &Ratios, against: &mut [Vec<Evid
             of_median: std::iter::once(low).chain(low_again).collect(),
             limit,
             confirmed,
+            refuted: low_again.is_some_and(|again| again >= 1.0 - sort.least_drop()),
         });
     }
 }
@@ -265,10 +274,12 @@ fn drift(first: &[Option<f64>], second: &[Option<f64>], stands_out: impl Fn(usiz
 }
 
 fn verdict(found: Vec<Evidence>, is_measured: bool) -> NodeVerdict {
-    let mut evidence: Vec<Evidence> =
-        found.into_iter().filter(|one| one.confirmed || one.of_median.len() == 1).collect();
+    let is_slow = found.iter().any(|one| one.confirmed);
+    // What leaves a node a suspect is no evidence against one that is slow in something else.
+    let counts = |one: &Evidence| one.confirmed || one.of_median.len() == 1 || !(is_slow || one.refuted);
+    let mut evidence: Vec<Evidence> = found.into_iter().filter(counts).collect();
     evidence.sort_by(|a, b| a.of_median[0].total_cmp(&b.of_median[0]));
-    let standing = if evidence.iter().any(|one| one.confirmed) {
+    let standing = if is_slow {
         NodeStanding::Slow
     } else if !evidence.is_empty() {
         NodeStanding::Suspect

@@ -141,6 +141,29 @@ fn a_result_that_is_often_low_by_chance_names_only_who_is_lower_still() {
 }
 
 #[test]
+fn a_node_that_is_low_twice_while_chance_made_another_low_is_no_healthy_one() {
+    let mut random = Random::new(9);
+    let mut results = group(&mut random, 8, 6, 0.002, &[]);
+    let usual = 3e9;
+    // Node 1 is low twice, node 2 is lower still once: nobody can tell which of the two is chance.
+    (results[0].first[1], results[0].first[2]) = (Some(usual * 0.6), Some(usual * 0.5));
+    results[0].second = vec![(1, usual * 0.6), (2, usual), (3, usual)];
+    let verdict = judge_fleet(8, &results);
+    let standings = [1, 2, 3].map(|node| verdict.nodes[node].standing);
+    assert_eq!(standings, [NodeStanding::Suspect, NodeStanding::Healthy, NodeStanding::Healthy]);
+    assert_eq!(verdict.nodes[1].evidence[0].of_median.len(), 2);
+}
+
+#[test]
+fn the_more_nodes_differ_the_slower_a_node_must_be_to_stand_out() {
+    let mut random = Random::new(10);
+    let mut limit = |noise: f64| judge_fleet(12, &group(&mut random, 12, 1, noise, &[])).areas[0].unwrap();
+    let (quiet, noisy) = (limit(0.002), limit(0.2));
+    assert!((quiet - 0.95).abs() < 1e-9 && noisy < 0.8, "{quiet} {noisy}");
+    assert_eq!(judge_fleet(3, &group(&mut random, 3, 1, 0.01, &[])).areas, [None]);
+}
+
+#[test]
 fn too_few_and_unmeasured_nodes_are_not_judged() {
     let mut random = Random::new(6);
     let three = judge_fleet(3, &group(&mut random, 3, 8, 0.001, &[1]));

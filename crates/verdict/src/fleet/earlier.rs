@@ -8,7 +8,7 @@ use model::sample::ExpectationVerdict;
 use model::unit::Better;
 
 use super::facts::{Facts, HARDWARE};
-use super::problems::{count, problem};
+use super::problems::{has, problem};
 use super::results::{Catalogue, NodeResults};
 use crate::compare::{DEVIATIONS, is_same_memory};
 use crate::expectation::JudgedValue;
@@ -99,11 +99,6 @@ pub(super) fn hold(
 /// A plan as sentences name it: `'october' (2026-10-01)`.
 fn label(plan: &Plan) -> String {
     format!("'{}' ({})", plan.name, date(&plan.created))
-}
-
-/// `1 node has`, `3 nodes have`.
-fn has(nodes: usize) -> String {
-    format!("{} {}", count(nodes), if nodes == 1 { "has" } else { "have" })
 }
 
 fn date(moment: &str) -> &str {

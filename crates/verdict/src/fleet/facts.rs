@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::machine::Machine;
-use model::number::UnitScale;
+use model::machine::{DiskLink, Machine};
+use model::number::{UnitScale, clock};
 
 /// Name to value; unknown facts are absent.
 pub(super) type Words = BTreeMap<String, String>;
@@ -33,6 +33,21 @@ fn count(count: usize) -> Option<String> {
     (count > 0).then(|| count.to_string())
 }
 
+/// What a fact says where there is nothing of it.
+pub(super) const NONE: &str = "none";
+
+fn or_none(value: Option<String>) -> String {
+    value.unwrap_or_else(|| NONE.to_owned())
+}
+
+/// The links that are below the maximum of their devices; `None` where it is known of no link.
+fn below_maximum<'a>(links: impl Iterator<Item = &'a DiskLink> + Clone) -> Option<String> {
+    let known = links.filter(|link| link.below_maximum.is_some());
+    known.clone().next()?;
+    let below = known.filter(|link| link.below_maximum == Some(true));
+    Some(or_none(joined(below.map(|link| link.detail.clone()))))
+}
+
 fn switch(on: Option<bool>) -> Option<String> {
     on.map(|on| if on { "on" } else { "off" }.to_owned())
 }
@@ -46,7 +61,7 @@ pub(super) const HARDWARE: &[Fact] = &[
     fact("sockets", |machine| text(machine.cpu.packages)),
     fact("virtualization", |machine| {
         let below = machine.virtualization.as_ref();
-        Some(below.map_or("none", |below| below.hypervisor.as_deref().unwrap_or("unknown")).to_owned())
+        Some(below.map_or(NONE, |below| below.hypervisor.as_deref().unwrap_or("unknown")).to_owned())
     }),
 ];
 
@@ -63,9 +78,8 @@ pub(super) const FACTS: &[Fact] = &[
     fact("frequency_driver", |machine| machine.cpu.scaling_driver.clone()),
     fact("turbo", |machine| switch(machine.cpu.turbo)),
     fact("smt", |machine| machine.cpu.smt_control.clone()),
-    fact("cpu_quota", |machine| {
-        Some(machine.cpu.quota_cpus.map_or("none".to_owned(), |quota| format!("{quota:.2} CPUs")))
-    }),
+    fact("cpu_quota", |machine| Some(or_none(machine.cpu.quota_cpus.map(|quota| format!("{quota:.2} CPUs"))))),
+    fact("clock_cap", |machine| Some(or_none(machine.cpu.clock_cap_hz.map(clock)))),
     fact("usable_cpus", |machine| count(machine.cpu.available_cpus.len())),
     fact("cores", |machine| text(machine.cpu.cores)),
     fact("CPUs", |machine| text(machine.cpu.threads)),
@@ -73,7 +87,7 @@ pub(super) const FACTS: &[Fact] = &[
     fact("memory_modules", |machine| count(machine.memory.dimms.len())),
     fact("memory_speed", |machine| machine.memory.mts.map(|mts| format!("{mts:.0} MT/s"))),
     fact("memory_limit", |machine| {
-        Some(machine.memory.limit_bytes.map_or("none".to_owned(), |bytes| format!("{} MiB", bytes >> 20)))
+        Some(or_none(machine.memory.limit_bytes.map(|bytes| format!("{} MiB", bytes >> 20))))
     }),
     fact("numa_nodes", |machine| count(machine.numa.len())),
     fact("numa_balancing", |machine| switch(machine.memory.numa_balancing)),
@@ -83,6 +97,8 @@ pub(super) const FACTS: &[Fact] = &[
     fact("disk_links", |machine| {
         joined(machine.disks.iter().filter_map(|disk| Some(disk.link.as_ref()?.detail.clone())))
     }),
+    fact("disk_link_below", |machine| below_maximum(machine.disks.iter().filter_map(|disk| disk.link.as_ref()))),
+    fact("adapter_bus_below", |machine| below_maximum(machine.nics.iter().filter_map(|nic| nic.bus.as_ref()))),
     fact("link_speed", |machine| {
         let real = machine.nics.iter().filter(|nic| nic.speed_trusted == Some(true));
         joined(real.filter_map(|nic| {

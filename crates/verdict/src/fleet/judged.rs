@@ -1,6 +1,10 @@
 //! One group of nodes of the same hardware judged: its distributions, and its slow nodes with their causes.
 
-use model::cluster::{Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing, is_of_paths};
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::cluster::{
+    AreaLimit, Cause, Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing, is_of_paths,
+};
 use model::experiment::Area;
 use model::number::{percent_tenths, percent_whole};
 use model::unit::Better;
@@ -12,15 +16,18 @@ use super::causes::{Case, causes};
 use super::differences::{differences, majority};
 use super::facts::Words;
 use super::results::{Catalogue, NodeResults};
-use super::seen::AreaConditions;
+use super::seen::{AreaConditions, Usual};
 
 /// The number of the network between nodes among the areas: results over loopback are no evidence for or against it.
 const PATHS: usize = Area::ALL.len();
 /// The most results shown of an area in which a node is slow as a whole.
 const SHOWN_OF_AREA: usize = 5;
+/// In nodes that are equal, one that falls short by this many least drops stands out.
+const CERTAIN: f64 = 2.0;
 
 pub(super) struct Judged {
     pub(super) distributions: Vec<Distribution>,
+    pub(super) limits: Vec<AreaLimit>,
     pub(super) standings: Vec<Standing>,
     pub(super) slow: Vec<SlowNode>,
     pub(super) differences: Vec<Difference>,
@@ -48,15 +55,29 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
     let facts: Vec<(&str, &Words)> =
         nodes.iter().filter_map(|node| Some((node.name.as_str(), &node.facts.as_ref()?.words))).collect();
     let majority = majority(&facts);
-    let bench = Bench { nodes, held: &held, catalogue, spreads: &verdict.spreads, majority: &majority, rules };
-    let slow = verdict.nodes.iter().enumerate().filter_map(|(node, verdict)| bench.slow_node(node, verdict)).collect();
+    let bench = Bench {
+        nodes,
+        held: &held,
+        catalogue,
+        spreads: &verdict.spreads,
+        majority: &majority,
+        usual: usual(nodes),
+        rules,
+    };
+    let (slow, standings) = bench.slow_nodes(&verdict.nodes);
+    let limits = verdict.areas.iter().enumerate().filter_map(|(area, limit)| {
+        let sort = held.iter().find(|held| held.series.area == area)?.series.sort;
+        let needed = 1.0 - CERTAIN * sort.least_drop();
+        Some(AreaLimit { group: group.id, area: area_of(area).name().to_owned(), limit: (*limit)?, needed })
+    });
     let distributions = held.iter().zip(&verdict.spreads).filter_map(|(held, spread)| {
         let spread = spread.as_ref()?;
         Some(distribution(group.id, nodes, held, spread, catalogue))
     });
     Judged {
         distributions: distributions.collect(),
-        standings: verdict.nodes.iter().map(|node| standing(node.standing)).collect(),
+        limits: limits.collect(),
+        standings,
         slow,
         differences: differences(group.id, &facts, &majority),
     }
@@ -64,6 +85,15 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
 
 fn area_of(number: usize) -> Area {
     Area::ALL[number.min(Area::ALL.len() - 1)]
+}
+
+/// The conditions of a group's nodes, by area.
+fn usual(nodes: &[&NodeResults]) -> BTreeMap<Area, Usual> {
+    let areas: BTreeSet<Area> = nodes.iter().flat_map(|node| node.conditions.keys().copied()).collect();
+    areas
+        .into_iter()
+        .map(|area| (area, Usual::new(nodes.iter().filter_map(move |node| node.conditions.get(&area)))))
+        .collect()
 }
 
 const fn standing(standing: NodeStanding) -> Standing {
@@ -172,27 +202,45 @@ struct Bench<'a> {
     catalogue: &'a Catalogue,
     spreads: &'a [Option<Spread>],
     majority: &'a Words,
+    usual: BTreeMap<Area, Usual>,
     rules: &'a [AreaRules],
 }
 
 impl Bench<'_> {
-    fn slow_node(&self, node: usize, verdict: &NodeVerdict) -> Option<SlowNode> {
+    /// The nodes that stand out or have a fault, and the standing of every node.
+    fn slow_nodes(&self, verdicts: &[NodeVerdict]) -> (Vec<SlowNode>, Vec<Standing>) {
+        let seen = verdicts.iter().enumerate().map(|(node, verdict)| self.seen(node, verdict));
+        let mut seen: Vec<SlowNode> = seen.collect();
+        let mut holders: BTreeMap<String, usize> = BTreeMap::new();
+        for cause in seen.iter().flat_map(|node| &node.causes) {
+            *holders.entry(cause.code.clone()).or_default() += 1;
+        }
+        // What holds for most nodes is no cause of one.
+        seen.iter_mut().for_each(|node| node.causes.retain(|cause| 2 * holders[&cause.code] <= verdicts.len()));
+        let standings = seen.iter().zip(verdicts).map(|(node, verdict)| match standing(verdict.standing) {
+            Standing::Healthy | Standing::Unknown if !node.causes.is_empty() => Standing::Suspect,
+            other => other,
+        });
+        let standings = standings.collect();
+        seen.retain(|node| !(node.areas.is_empty() && node.causes.is_empty()));
+        (seen, standings)
+    }
+
+    /// What is known against a node.
+    fn seen(&self, node: usize, verdict: &NodeVerdict) -> SlowNode {
         let lowest = |area: Area| {
             let of_area = verdict.evidence.iter().filter(|one| self.area(one.subject) == area);
             of_area.map(|one| one.of_median[0]).min_by(f64::total_cmp)
         };
         let mut areas: Vec<(f64, Area)> = Area::ALL.iter().filter_map(|area| Some((lowest(*area)?, *area))).collect();
         areas.sort_by(|a, b| a.0.total_cmp(&b.0));
-        if areas.is_empty() {
-            return None;
-        }
-        Some(SlowNode {
+        SlowNode {
             node: self.nodes[node].name.clone(),
-            standing: standing(verdict.standing),
+            standing: if verdict.standing == NodeStanding::Slow { Standing::Slow } else { Standing::Suspect },
             areas: areas.iter().map(|(_, area)| area.name().to_owned()).collect(),
             deviations: self.deviations(node, verdict),
             causes: self.causes(node, &areas),
-        })
+        }
     }
 
     fn area(&self, subject: Subject) -> Area {
@@ -249,18 +297,21 @@ impl Bench<'_> {
         }
     }
 
-    fn causes(&self, node: usize, areas: &[(f64, Area)]) -> Vec<model::cluster::Cause> {
-        let nothing = (AreaConditions::default(), Words::new());
-        let words = self.nodes[node].facts.as_ref().map_or(&nothing.1, |facts| &facts.words);
-        let equals = || self.nodes.iter().enumerate().filter(|(other, _)| *other != node).map(|(_, other)| other);
-        let case = |(of_median, area): &(f64, Area)| Case {
+    /// The causes of a node that is slow in these areas, and its faults in the others that were measured.
+    fn causes(&self, node: usize, slow: &[(f64, Area)]) -> Vec<Cause> {
+        let nothing = (AreaConditions::default(), Usual::default(), Words::new());
+        let node = self.nodes[node];
+        let case = |of_median, area: &Area| Case {
             uses: AreaRules::of(self.rules, *area).uses,
-            of_median: *of_median,
-            own: self.nodes[node].conditions.get(area).unwrap_or(&nothing.0),
-            equals: equals().filter_map(|other| other.conditions.get(area)).collect(),
-            words,
+            of_median,
+            own: node.conditions.get(area).unwrap_or(&nothing.0),
+            usual: self.usual.get(area).unwrap_or(&nothing.1),
+            words: node.facts.as_ref().map_or(&nothing.2, |facts| &facts.words),
             majority: self.majority,
         };
-        causes(&areas.iter().map(case).collect::<Vec<_>>())
+        let mut cases: Vec<Case<'_>> = slow.iter().map(|(of_median, area)| case(Some(*of_median), area)).collect();
+        let others = self.usual.keys().filter(|area| slow.iter().all(|(_, slow)| slow != *area));
+        cases.extend(others.map(|area| case(None, area)));
+        causes(&cases)
     }
 }

@@ -1,6 +1,7 @@
 //! Judges the nodes of a cluster from [`NodeResults`]: which of them is slower than nodes of the same hardware, and why.
 
 mod causes;
+mod conclusion;
 mod differences;
 mod earlier;
 mod facts;
@@ -11,12 +12,15 @@ mod problems;
 mod results;
 mod seen;
 
-use model::cluster::{ClusterDocument, ClusterInfo, FleetNode, Group, NodeState, Plan, SCHEMA, SlowNode, Standing};
+use model::cluster::{
+    ClusterDocument, ClusterInfo, ClusterVerdict, FleetNode, Group, NodeState, Plan, SCHEMA, SlowNode, Standing,
+};
 use model::document::Program;
 
 use crate::rules::AreaRules;
 #[doc(hidden)]
 pub use causes::codes as cause_codes;
+pub use conclusion::conclude;
 pub use earlier::Earlier;
 use facts::Facts;
 use judged::Judged;
@@ -55,6 +59,7 @@ pub fn evaluate(plan: &Plan, suite: String, assay: Program, results: Results, ru
         document.history = Some(history);
         document.problems.extend(problems);
     }
+    conclude(&mut document);
     document
 }
 
@@ -102,12 +107,14 @@ fn document(
     members: &[Vec<usize>],
 ) -> ClusterDocument {
     let mut standings = vec![Standing::Unknown; nodes.len()];
-    let (mut distributions, mut slow, mut differences) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut distributions, mut area_limits) = (Vec::new(), Vec::new());
+    let (mut slow, mut differences) = (Vec::new(), Vec::new());
     for (judged, members) in judged.into_iter().zip(members) {
         for (member, standing) in members.iter().zip(judged.standings) {
             standings[*member] = standing;
         }
         distributions.extend(judged.distributions);
+        area_limits.extend(judged.limits);
         slow.extend(judged.slow);
         differences.extend(judged.differences);
     }
@@ -123,15 +130,21 @@ fn document(
         group: group_of[index],
         standing: standings[index],
         runs: node.runs.clone(),
+        last: node.began.last().cloned(),
+        seconds: node.seconds.clone(),
+        failed_attempts: node.failed_attempts.clone(),
     };
     ClusterDocument {
         schema: SCHEMA.to_owned(),
         assay: plan.program.clone(),
         plan: info(plan, nodes),
+        verdict: ClusterVerdict::default(),
+        doubts: Vec::new(),
         problems: problems::problems(plan, &with_states, &groups, &names),
         nodes: with_states.iter().enumerate().map(fleet_node).collect(),
         groups,
         distributions,
+        area_limits,
         drain: slow.iter().filter(|slow| slow.standing == Standing::Slow).map(|slow| slow.node.clone()).collect(),
         slow,
         differences,
@@ -153,7 +166,9 @@ fn info(plan: &Plan, nodes: &[NodeResults]) -> ClusterInfo {
         failed: sum(|node| node.failed),
         skipped: sum(|node| node.skipped),
         left: sum(NodeResults::left),
-        node_seconds: nodes.iter().map(|node| node.seconds).sum(),
+        node_seconds: nodes.iter().flat_map(|node| node.seconds.values()).sum(),
+        first: nodes.iter().filter_map(|node| node.began.first()).min().cloned(),
+        last: nodes.iter().filter_map(|node| node.began.last()).max().cloned(),
     }
 }
 

@@ -22,9 +22,10 @@ pub(super) fn problems(
         let text = |(path, why): &(String, String)| format!("'{path}' cannot be read: {why}");
         node.broken.iter().map(|file| problem("broken_result", text(file), vec![node.name.clone()])).collect()
     };
-    let first = never_came_up(nodes).into_iter().chain(versions(plan, &results));
+    let others: Vec<&NodeResults> = nodes.iter().filter(|node| reason(node).is_none()).map(|(_, node)| *node).collect();
+    let first = not_started(nodes).into_iter().chain(no_results(nodes)).chain(versions(plan, &results));
     let of_tasks =
-        results.iter().flat_map(broken).chain(without(&results)).chain(failed_rows(&results)).chain(below(&results));
+        results.iter().flat_map(broken).chain(without(&others)).chain(failed_rows(&results)).chain(below(&results));
     let of_nodes = skew(&results).into_iter().chain(shared_machines(&results)).chain(hardware(groups, members));
     first.chain(of_tasks).chain(of_nodes).collect()
 }
@@ -47,15 +48,32 @@ fn by_key<'a, K: Ord, I: IntoIterator<Item = K>>(
 }
 
 /// Nodes of which nothing is known, while another node is done.
-fn never_came_up(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
+fn not_started(nodes: &[(NodeState, &NodeResults)]) -> Option<Problem> {
     let any_done = nodes.iter().any(|(state, _)| matches!(state, NodeState::Done | NodeState::Partly));
     let silent = |(state, node): &&(NodeState, &NodeResults)| {
-        let over = *state == NodeState::Failed || (any_done && *state == NodeState::Waiting);
-        over && node.facts.is_none() && node.ok == 0
+        any_done && *state == NodeState::Waiting && node.facts.is_none() && node.ok == 0
     };
     let silent: Vec<String> = nodes.iter().filter(silent).map(|(_, node)| node.name.clone()).collect();
-    (!silent.is_empty())
-        .then(|| problem("never_came_up", format!("{} never reported anything", count(silent.len())), silent))
+    (!silent.is_empty()).then(|| problem("not_started", format!("{} not started", has(silent.len())), silent))
+}
+
+/// The one reason why no task of a node has a result, such as that the node is drained.
+fn reason<'a>((state, node): &(NodeState, &'a NodeResults)) -> Option<&'a str> {
+    let mut reasons = node.without.iter().map(|(_, reason)| reason.as_str());
+    let first = reasons.next().filter(|_| *state == NodeState::Failed)?;
+    reasons.all(|reason| reason == first).then_some(first)
+}
+
+/// Nodes without any result, by the reason.
+fn no_results(nodes: &[(NodeState, &NodeResults)]) -> Vec<Problem> {
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (reason, node) in nodes.iter().filter_map(|node| Some((reason(node)?, node.1))) {
+        found.entry(reason).or_default().push(node.name.clone());
+    }
+    let sentence = |(reason, nodes): (&str, Vec<String>)| {
+        problem("no_results", format!("{} no results: {reason}", has(nodes.len())), nodes)
+    };
+    found.into_iter().map(sentence).collect()
 }
 
 fn versions(plan: &Plan, nodes: &[&NodeResults]) -> Vec<Problem> {
@@ -142,4 +160,9 @@ fn hardware(groups: &[Group], members: &[Vec<&str>]) -> Vec<Problem> {
 
 pub(super) fn count(nodes: usize) -> String {
     counted(nodes as u64, "node")
+}
+
+/// `1 node has`, `3 nodes have`.
+pub(super) fn has(nodes: usize) -> String {
+    format!("{} {}", count(nodes), if nodes == 1 { "has" } else { "have" })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use model::cluster::{NodeFacts, Outcome, OutcomeStatus, PairTask, Work};
+use model::cluster::{FailedAttempts, NodeFacts, Outcome, OutcomeStatus, PairTask, Work};
 use model::document::{Conditions, Program, SCHEMA, Status};
 use model::experiment::Area;
 use model::json::FromJson;
@@ -141,6 +141,16 @@ impl Between {
     }
 }
 
+/// The areas that a task measures.
+fn areas_of(outcome: &Outcome) -> Vec<&str> {
+    match &outcome.task.work {
+        Work::Suite(suite) if suite.areas.is_empty() => vec![""],
+        Work::Suite(suite) => suite.areas.iter().map(String::as_str).collect(),
+        Work::Pair(_) => vec![Area::Net.name()],
+        Work::Hpl(_) => vec![Area::Linpack.name()],
+    }
+}
+
 /// A node's results.
 #[derive(Debug, Default)]
 pub struct NodeResults {
@@ -159,7 +169,11 @@ pub struct NodeResults {
     pub(super) skipped: u64,
     pub(super) waiting: u64,
     pub(super) running: u64,
-    pub(super) seconds: f64,
+    /// Seconds that its tasks took, by area; without an area those of unknown ones.
+    pub(super) seconds: BTreeMap<String, f64>,
+    /// When its tasks with a result began.
+    pub(super) began: BTreeSet<String>,
+    pub(super) failed_attempts: Vec<FailedAttempts>,
     /// Tasks without a result: name and reason.
     pub(super) without: Vec<(String, String)>,
     /// Benchmarks that failed in runs with a document: id and reason.
@@ -214,17 +228,32 @@ impl NodeResults {
         self.without.push((task.to_owned(), reason.to_owned()));
     }
 
+    /// Adds an attempt at a task that failed.
+    pub fn add_failed_attempt(&mut self, task: &str, outcome: Option<&Outcome>) {
+        let reason = outcome.and_then(|outcome| outcome.reason.clone());
+        let reason = reason.unwrap_or_else(|| "it left no reason".to_owned());
+        let area = outcome.map_or(String::new(), |outcome| areas_of(outcome).join(", "));
+        match self.failed_attempts.iter_mut().find(|known| (&*known.task, &known.reason) == (task, &reason)) {
+            Some(known) => known.count += 1,
+            None => self.failed_attempts.push(FailedAttempts { task: task.to_owned(), area, reason, count: 1 }),
+        }
+    }
+
     /// Adds the outcome of a finished task; returns whether it has a document as well.
     pub fn add_outcome(&mut self, task: &str, outcome: &Outcome) -> bool {
-        if let Some(boot) = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next()) {
-            self.machines.insert((outcome.claim.host.clone(), boot.to_owned()));
-        }
-        if outcome.seconds.is_finite() {
-            self.seconds += outcome.seconds.max(0.0);
+        let areas = areas_of(outcome);
+        for area in &areas {
+            let seconds = if outcome.seconds.is_finite() { outcome.seconds.max(0.0) } else { 0.0 };
+            *self.seconds.entry((*area).to_owned()).or_default() += seconds / areas.len() as f64;
         }
         let reason = || outcome.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
         let is_ok = outcome.status == OutcomeStatus::Ok;
-        if !is_ok {
+        if is_ok {
+            // Skipped tasks have the host on which they were given up.
+            let boot = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next());
+            self.machines.extend(boot.map(|boot| (outcome.claim.host.clone(), boot.to_owned())));
+            self.began.extend(Some(outcome.claim.when.clone()).filter(|when| !when.is_empty()));
+        } else {
             let count = if outcome.status == OutcomeStatus::Failed { &mut self.failed } else { &mut self.skipped };
             *count += 1;
             self.without.push((task.to_owned(), reason()));

@@ -72,7 +72,29 @@ impl AreaConditions {
     }
 }
 
-pub(super) fn usual(nodes: &[&AreaConditions], seen: Seen) -> Option<f64> {
-    let values: Vec<f64> = nodes.iter().filter_map(|node| node.of(seen)).collect();
-    Observations::new(&values).map(|values| values.median())
+/// The conditions of all nodes of a group in an area, ascending.
+#[derive(Debug, Default)]
+pub(super) struct Usual {
+    columns: [Vec<f64>; COLUMNS.len()],
+}
+
+impl Usual {
+    pub(super) fn new<'a>(nodes: impl Iterator<Item = &'a AreaConditions> + Clone) -> Self {
+        let values = |column: &Column| {
+            let mut values: Vec<f64> = nodes.clone().filter_map(|node| node.of(column.seen)).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        Self { columns: COLUMNS.each_ref().map(values) }
+    }
+
+    /// The median over the other nodes.
+    pub(super) fn of(&self, seen: Seen, own: &AreaConditions) -> Option<f64> {
+        let place = COLUMNS.iter().position(|column| column.seen == seen)?;
+        let all = &self.columns[place];
+        let own = own.of(seen).and_then(|own| all.binary_search_by(|value| value.total_cmp(&own)).ok());
+        let other = |rank: usize| all[rank + usize::from(own.is_some_and(|own| own <= rank))];
+        let others = all.len() - usize::from(own.is_some());
+        (others > 0).then(|| f64::midpoint(other((others - 1) / 2), other(others / 2)))
+    }
 }

@@ -13,7 +13,8 @@ use crate::schema::defects;
 use crate::system::mounts::{ReadOnly, Tmpfs};
 
 /// The files of a report, sorted.
-const FILES: [&str; 5] = ["cluster.json", "drain.txt", "index.html", "junit.xml", "values.csv"];
+const FILES: [&str; 7] =
+    ["cluster.json", "cluster.prom", "drain.txt", "index.html", "junit.xml", "summary.md", "values.csv"];
 
 fn cluster(scratch: &Scratch, word: &str, folder: &Path, options: &str) -> Ran {
     let mut words = vec!["cluster", word, folder.to_str().unwrap()];
@@ -59,7 +60,8 @@ fn every_form_of_a_measured_plan() {
     let place = folder.join("report");
     assert!(ran.stdout.contains("2 nodes") && ran.stdout.ends_with("report/index.html\n"), "{ran:?}");
     assert_eq!(names(&place), FILES);
-    let [json, drain, page, junit, csv] = FILES.map(|file| fs::read_to_string(place.join(file)).unwrap());
+    let [json, prometheus, drain, page, junit, summary, csv] =
+        FILES.map(|file| fs::read_to_string(place.join(file)).unwrap());
     let document = checked(&json);
     assert_eq!(
         (text(&document["assay"], "version"), text(&document["plan"]["program"], "version")),
@@ -73,6 +75,10 @@ fn every_form_of_a_measured_plan() {
     assert!(lines[0].starts_with("node,state,standing,group,area,") && lines.len() == 3, "{csv}");
     assert!(lines[1..].iter().all(|line| line.contains(",cpu,cpu/fma/fp64/scalar/t1,throughput,flop/s,higher,1,")));
     assert!(junit.contains("<testsuite name=\"cpu\" tests=\"2\""), "{junit}");
+    let attempts = "assay_cluster_node_failed_attempts{node=\"n1\",plan=\"the plan\",";
+    assert!(prometheus.contains(attempts) && summary.starts_with("# Assay: the plan\n"), "{prometheus}{summary}");
+    let verdict = ["--fail-on-slow", ""].map(|option| cluster(&scratch, "report", &folder, option).status);
+    assert!(ran.stdout.contains("Verdict: inconclusive") && verdict == [Some(3), Some(0)], "{verdict:?}");
     assert!(drain.lines().all(|line| ["n1", "n2"].contains(&line)), "{drain}");
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("measured by Assay 9.9.9"));

@@ -39,7 +39,8 @@ pub(super) fn machine() -> Machine {
     (machine.memory.channels, machine.memory.mts) = (Some(8), Some(4800.0));
     machine.memory.dimms = vec![model::machine::Dimm::default(); 8];
     machine.memory.huge_pages.transparent = Some("madvise".into());
-    let link = model::machine::DiskLink { detail: "PCIe 4.0 x4".into(), ..Default::default() };
+    let link =
+        model::machine::DiskLink { detail: "PCIe 4.0 x4".into(), below_maximum: Some(false), ..Default::default() };
     let disk = Disk { name: "nvme0n1".into(), model: Some("Fast".into()), link: Some(link.clone()), ..Disk::default() };
     machine.disks = vec![disk];
     machine.nics = vec![Nic {

@@ -2,20 +2,20 @@
 //! with the style and the script of a run's report.
 
 mod charts;
-mod tables;
+pub(super) mod tables;
 
 use minijinja::{Value, context};
 use model::cluster::ClusterDocument;
 use model::number::{counted, duration};
 
 use super::csv;
-use super::labels::some_of;
+use super::labels::{measured_from, some_of};
 use super::verdict::{Counts, Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::formats::json::pretty;
 use crate::html::data::{File, MOST, fitting};
 use crate::html::repeat::{Command, listed};
-use crate::html::text::{capital, command, moment};
+use crate::html::text::{capital, command};
 use crate::html::{SCRIPT, set, style};
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -46,7 +46,7 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
         name,
         // A suite may be the text of a file.
         suite => plan.suite.lines().next().map(one_line).filter(|suite| suite.len() <= 40),
-        created => moment(&plan.created),
+        when => measured_from(document),
         measured_by => measured_by.then(|| format!("measured by Assay {}", one_line(version))),
         nodes => node_count,
         took => format!("{} of measuring over all nodes", duration(plan.node_seconds)),
@@ -66,6 +66,7 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
         squares => charts::squares(document),
         groups => tables::groups(document),
         differences => tables::differences(document),
+        failed_attempts => tables::failed_attempts(document),
         problems => problems(document),
         problems_left => document.problems.len().saturating_sub(MOST_PROBLEMS),
         hpl => tables::hpl(document),
@@ -81,9 +82,9 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
 
 fn said(verdict: &Verdict) -> Value {
     let (mark, meaning, class) = match verdict.outlook {
-        Outlook::NoneSlow => ("=", "no slow node", "seal-high"),
+        Outlook::Equal => ("=", "equal", "seal-high"),
         Outlook::Slower => ("!", "slower than before", "seal-fair"),
-        Outlook::Open => ("?", "incomplete", "seal-fair"),
+        Outlook::Inconclusive => ("?", "inconclusive", "seal-fair"),
         Outlook::Slow => ("!", "slow nodes", "seal-low"),
     };
     context! { sentences => verdict.sentences, next => verdict.next, mark, meaning, class }
@@ -92,7 +93,9 @@ fn said(verdict: &Verdict) -> Value {
 /// The numbers at the top; most zeros are left out.
 fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
     let plan = &document.plan;
-    let failed = usize::try_from(plan.failed).unwrap_or(usize::MAX);
+    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let attempts = document.nodes.iter().flat_map(|node| &node.failed_attempts).map(|of| of.count).sum();
+    let (failed, attempts) = (count(plan.failed), count(attempts));
     let plural = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
     let groups = document.groups.len();
     let always = [
@@ -106,10 +109,11 @@ fn numbers(document: &ClusterDocument, counts: Counts) -> Vec<Value> {
         (if groups > 1 { groups } else { 0 }, "hardware types", ""),
         (counts.healthy, "not slow", "good"),
         (counts.slow, "slow, confirmed", "bad"),
-        (counts.suspect, "slow, unconfirmed", "fair"),
+        (counts.suspect, plural(counts.suspect, "suspect", "suspects"), "fair"),
         (counts.unknown, "not compared", "fair"),
         (counts.slower, "slower than before", "fair"),
         (failed, plural(failed, "failed task", "failed tasks"), "bad"),
+        (attempts, plural(attempts, "failed attempt", "failed attempts"), "fair"),
     ];
     let count = |(value, what, class)| context! { value, what, class };
     always.into_iter().chain(rest.into_iter().filter(|(value, ..)| *value > 0)).map(count).collect()

@@ -1,12 +1,13 @@
 //! The tables of a cluster's HTML report.
 
 use model::cluster::{
-    ClusterDocument, ClusterHpl, Deviation, Difference, FleetNode, Group, NodeState, SlowNode, Standing,
+    ClusterDocument, ClusterHpl, Deviation, Difference, FailedAttempts, FleetNode, Group, NodeState, SlowNode, Standing,
 };
 use serde::Serialize;
 
 use crate::cluster::labels::{self, metric_name, passes, slowest_shares, some_of, standing};
 use crate::formats::escape::one_line;
+use crate::formats::markdown::escaped;
 use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;
@@ -17,7 +18,7 @@ const MOST_DEVIATIONS: usize = 500;
 const MOST_LISTED: usize = 20_000;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Table {
+pub(in crate::cluster) struct Table {
     title: &'static str,
     /// The classes of its numeric columns: `n3 n4`.
     numeric: String,
@@ -71,6 +72,21 @@ impl Table {
             lines: items.into_iter().map(line).collect(),
         }
     }
+
+    /// The table in Markdown with its title and at most this many lines; nothing if it is empty.
+    pub(in crate::cluster) fn markdown(&self, most: usize) -> Option<String> {
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        let shown =
+            self.lines.iter().take(most).map(|cells| line(cells.iter().map(|cell| escaped(&cell.text)).collect()));
+        let head = [
+            line(self.columns.iter().map(|column| escaped(column)).collect()),
+            line(vec!["---".into(); self.columns.len()]),
+        ];
+        let more = self.lines.len().saturating_sub(most);
+        let more = if more > 0 { format!("\n\nand {more} more, in the HTML report") } else { String::new() };
+        let lines: Vec<String> = head.into_iter().chain(shown).collect();
+        (!self.lines.is_empty()).then(|| format!("## {}\n\n{}{more}", self.title, lines.join("\n")))
+    }
 }
 
 fn cause_words(slow: &SlowNode) -> String {
@@ -78,18 +94,14 @@ fn cause_words(slow: &SlowNode) -> String {
     if causes.is_empty() {
         return "No recorded fact explains it.".to_owned();
     }
-    capital(&causes.join(" "))
+    capital(&causes.join("; "))
 }
 
 /// Slow nodes, the slowest first, each with its worst metric.
-pub(super) fn slow(document: &ClusterDocument) -> Table {
+pub(in crate::cluster) fn slow(document: &ClusterDocument) -> Table {
     let areas = |slow: &SlowNode| slow.areas.iter().map(|area| labels::title(area)).collect::<Vec<_>>().join(", ");
     let worst = |slow: &SlowNode| {
-        let more = match slow.deviations.len() {
-            0 | 1 => String::new(),
-            all => format!(" (slowest of {all})"),
-        };
-        slow.deviations.first().map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric) + &more)
+        slow.deviations.first().map_or_else(String::new, |worst| metric_name(&worst.experiment, &worst.metric))
     };
     let columns: [Column<'_, SlowNode>; 7] = [
         ("Node", false, &|slow| cell(one_line(&slow.node))),
@@ -100,7 +112,7 @@ pub(super) fn slow(document: &ClusterDocument) -> Table {
         ("Of peak", true, &|slow| of_peak(slow.deviations.first())),
         ("Probable cause", false, &|slow| long(cause_words(slow))),
     ];
-    Table::new("Slow nodes", &document.slow, &columns)
+    Table::new(if document.drain.is_empty() { "Suspects" } else { "Slow nodes" }, &document.slow, &columns)
 }
 
 fn of_median(of: Option<&Deviation>) -> Cell {
@@ -128,7 +140,7 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     (table, all.len().saturating_sub(MOST_DEVIATIONS))
 }
 
-pub(super) fn groups(document: &ClusterDocument) -> Table {
+pub(in crate::cluster) fn groups(document: &ClusterDocument) -> Table {
     let hardware = |group: &Group| {
         let facts = group.hardware.iter().map(|(name, value)| format!("{} {}", one_line(name), one_line(value)));
         facts.collect::<Vec<_>>().join(", ")
@@ -146,17 +158,32 @@ pub(super) fn groups(document: &ClusterDocument) -> Table {
 }
 
 /// Facts in which nodes differ from most of their group.
-pub(super) fn differences(document: &ClusterDocument) -> Table {
+pub(in crate::cluster) fn differences(document: &ClusterDocument) -> Table {
     let columns: [Column<'_, Difference>; 6] = [
         ("What", false, &|of| cell(one_line(&of.fact))),
         ("Hardware type", false, &|of| cell(of.group.to_string())),
-        ("Most nodes have", false, &|of| long(one_line(&of.majority))),
+        ("Most nodes have", false, &|of| {
+            long(if of.majority.is_empty() { "\u{2013}".into() } else { one_line(&of.majority) })
+        }),
         ("These have", false, &|of| long(one_line(&of.value))),
         ("Nodes", true, &|of| number_cell(of.nodes.len() as f64, of.nodes.len().to_string())),
         ("Which", false, &|of| long(some_of(&of.nodes, MOST_NAMES))),
     ];
     let title = "Hardware and settings of nodes that differ from most nodes of their type";
     Table::new(title, &document.differences, &columns)
+}
+
+/// Attempts that failed, also where a later one had a result.
+pub(in crate::cluster) fn failed_attempts(document: &ClusterDocument) -> Table {
+    let all = document.nodes.iter().flat_map(|node| node.failed_attempts.iter().map(move |of| (node, of)));
+    let all: Vec<(&FleetNode, &FailedAttempts)> = all.take(MOST_DEVIATIONS).collect();
+    let columns: [Column<'_, (&FleetNode, &FailedAttempts)>; 4] = [
+        ("Node", false, &|(node, _)| cell(one_line(&node.name))),
+        ("Task", false, &|(_, of)| cell(one_line(&of.task))),
+        ("Attempts", true, &|(_, of)| number_cell(of.count as f64, of.count.to_string())),
+        ("Reason", false, &|(_, of)| long(one_line(&of.reason))),
+    ];
+    Table::new("Failed attempts", &all, &columns)
 }
 
 /// Nodes with their states, and how many are left out.
