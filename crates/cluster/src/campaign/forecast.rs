@@ -45,11 +45,14 @@ pub fn forecast(
     })
 }
 
-/// The scripts of all jobs that would be submitted without limits.
-pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>> {
+/// The scripts of all jobs that would be submitted if the queue had room for them.
+pub fn scripts(folder: &Folder, options: &Options, scheduler: &mut dyn Scheduler) -> Result<Vec<String>> {
     let plan = folder.plan()?;
-    let left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
-    let stages = stages(&plan, left, options, BTreeMap::new());
+    let mut left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
+    left.exclude(&options.exclude);
+    // Without the scheduler's answer its limits are unknown.
+    let bounds = scheduler.poll().map(|state| state.bounds).unwrap_or_default();
+    let stages = stages(&plan, left, options, bounds);
     Ok(stages.iter().flatten().map(|job| scheduler.script(job).text()).collect())
 }
 
