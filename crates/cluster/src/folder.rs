@@ -202,7 +202,8 @@ pub fn read<T: FromJson>(path: &Path) -> io::Result<T> {
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let bytes =
         serde_json::to_vec_pretty(value).map_err(|error| Error::Encode(format!("'{}'", path.display()), error))?;
-    let made = path.parent().map_or(Ok(()), make_inside_plan);
+    let make = if path.ends_with(PLAN) { |new: &Path| fs::create_dir_all(new) } else { make_inside_plan };
+    let made = path.parent().map_or(Ok(()), make);
     made.and_then(|()| write_whole(path, &bytes)).map_err(cannot_write(path))
 }
 

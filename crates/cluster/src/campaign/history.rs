@@ -233,7 +233,10 @@ impl History {
         match by {
             EndedBy::Preemption => {}
             // The node that failed is down, or it fails again in a job of its own.
-            EndedBy::NodeFailure if job.nodes.len() > 1 => {}
+            EndedBy::NodeFailure if job.nodes.len() > 1 => {
+                // Jobs continue without any node but the first, on which the script runs.
+                self.trouble(&job.nodes[0]).unseen = true;
+            }
             EndedBy::Cancel => {
                 self.pause(self.cancels, now, format!("the job {} was cancelled", job.id));
                 self.cancels += 1;

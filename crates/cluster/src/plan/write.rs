@@ -36,7 +36,6 @@ pub fn write(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Re
 
 fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<()> {
     let make = |path: &Path| fs::create_dir_all(path).map_err(cannot_write(path));
-    make(folder.path())?;
     if plan.program_path == PROGRAM {
         copy_program(program, &folder.path().join(PROGRAM))?;
     }
