@@ -245,6 +245,9 @@ impl Campaign<'_, '_> {
             let changed = self.last.as_ref() != Some(&(state.clone(), left.clone()));
             let mut pause = true;
             for action in actions {
+                if self.history.unusable.is_some() {
+                    break;
+                }
                 match self.carry_out(action, (&state, &left), now)? {
                     Next::Pause => {}
                     Next::AtOnce => pause = false,

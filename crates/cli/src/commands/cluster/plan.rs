@@ -248,7 +248,13 @@ fn ahead(by: &str, forecast: &Forecast) -> String {
         0 => "none of which your limits allow now".to_owned(),
         room => format!("at most {room} at a time by your limits and --max-jobs"),
     };
-    let end = span(*seconds);
+    let stages = match seconds.as_slice() {
+        [alone, together] if *together > 0.0 => {
+            format!(" ({} for tasks of single nodes, then {} across nodes)", span(*alone), span(*together))
+        }
+        _ => String::new(),
+    };
+    let end = span(seconds.iter().sum()) + &stages;
     format!(
         "jobs   {jobs} through {by}, {room}\nend    after {end}, if every node were idle and each job started at once\n\n{}\n",
         scripts.join("\n")
@@ -262,10 +268,10 @@ mod tests {
 
     #[test]
     fn what_would_be_submitted() {
-        let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
+        let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: vec![3600.0, 3600.0] };
         let text = ahead("Slurm", &forecast);
         assert!(text.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{text}");
-        assert!(text.contains("after 2.0 h, if") && text.ends_with("#!/bin/sh\ntrue\n"), "{text}");
+        assert!(text.contains("after 2.0 h (60 min for tasks of single nodes, then 60 min across nodes), if") && text.ends_with("#!/bin/sh\ntrue\n"), "{text}");
         assert!(ahead("Slurm", &Forecast { at_a_time: 0, ..forecast }).contains("none of which"));
     }
 

@@ -35,26 +35,31 @@ pub(crate) fn status(arguments: &StatusArgs) -> Result {
     let us = claimer(None)?;
     let mut source = Source { plan: folder.plan()?, folder, us, known: TallyCache::default(), asked: None };
     let mut shown = Shown::default();
+    // The campaign that had ended at the first look: another one is waited for.
+    let mut before = None;
     loop {
         let (progress, last) = match source.look() {
             Ok(found) => found,
             Err(error) => return failed(&error),
         };
         shown.show(&progress, arguments)?;
-        if !arguments.watch || is_end(&progress, last.as_ref()) {
+        let ended = last.as_ref().filter(|last| last.mark.ended.is_some()).map(|last| last.mark.claim.id.clone());
+        let before = before.get_or_insert_with(|| ended.clone());
+        if !arguments.watch || is_end(&progress, last.as_ref(), ended.is_some() && ended != *before) {
             return Ok(outcome(&progress, last.as_ref()));
         }
         std::thread::sleep(Duration::from_secs_f64(arguments.poll));
     }
 }
 
-/// Whether nothing more happens: a campaign that runs may still confirm slow nodes.
-fn is_end(progress: &Progress, last: Option<&LastCampaign>) -> bool {
+/// Whether nothing more happens: a campaign that runs may still confirm slow nodes, and one that has ended meanwhile may have
+/// left tasks.
+fn is_end(progress: &Progress, last: Option<&LastCampaign>, has_ended: bool) -> bool {
     if last.is_some_and(|last| last.is_alive) {
         return false;
     }
     let is_idle = progress.tasks.running == 0 && progress.jobs.is_empty();
-    progress.is_over() || is_idle && last.is_some_and(|last| last.mark.ended.is_some())
+    progress.is_over() || is_idle && has_ended
 }
 
 /// The status of `assay cluster run` in the same state: 1 where a task has no result, or the last campaign ended with tasks
@@ -339,6 +344,7 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
 #[cfg(test)]
 mod tests {
     use cluster::scheduler::job::Queued;
+    use model::cluster::{CampaignMark, JobEnded};
 
     use super::*;
 
@@ -447,6 +453,50 @@ mod tests {
         let found = progress(&plan, &idle, &nothing, Some(&unreachable), 1.0);
         assert_eq!(found.seconds_left, None);
         assert_eq!(found.notes, ["Cannot query the queue: squeue: connection refused"]);
+    }
+
+    fn campaign(is_alive: bool, ended: Option<u8>) -> LastCampaign {
+        LastCampaign { mark: CampaignMark { claim: Claim::default(), text: "it is so".into(), ended }, is_alive }
+    }
+
+    #[test]
+    fn a_watch_ends_after_the_confirming_pass_and_with_the_status_of_the_run() {
+        let answers = BTreeSet::new();
+        let nothing = Queue::of(&[], None, &answers);
+        let of = |node: NodeTally| progress(&plan(), &Tally { nodes: vec![node] }, &nothing, None, 1.0);
+        let (over, left) = (of(node("n1", 0, 3)), of(node("n1", 2, 1)));
+        let bad = NodeTally { skipped: vec![("disk".into(), "it is so".into())], ..node("n1", 0, 2) };
+        assert!(!is_end(&over, Some(&campaign(true, None)), false), "slow nodes may still be confirmed");
+        assert!(is_end(&over, Some(&campaign(false, Some(0))), true) && is_end(&over, None, false));
+        assert!(is_end(&left, Some(&campaign(false, Some(1))), true), "the run has ended with tasks left");
+        assert!(!is_end(&left, Some(&campaign(false, Some(1))), false), "it had ended before: another one is waited for");
+        let status = |progress: &Progress, last: Option<&LastCampaign>| outcome(progress, last);
+        assert_eq!(status(&over, Some(&campaign(false, Some(0)))), Outcome::Done);
+        assert_eq!(status(&of(bad), None), Outcome::Failed, "as that of the run");
+        assert_eq!(status(&left, Some(&campaign(false, Some(1)))), Outcome::Failed);
+        assert_eq!(status(&left, Some(&campaign(true, None))), Outcome::Done);
+    }
+
+    #[test]
+    fn jobs_that_were_ended_are_counted_by_what_ended_them() {
+        let ended = |id: &str, state: &str| {
+            let ended = JobEnded { state: Some(state.into()), fruitless: Vec::new(), when: String::new() };
+            SubmittedJob { ended: Some(ended), ..job(id, &["n1"]) }
+        };
+        let jobs = [
+            ended("1", "COMPLETED"),
+            ended("2", "CANCELLED"),
+            ended("3", "TIMEOUT"),
+            ended("4", "CANCELLED"),
+            ended("5", "OUT_OF_MEMORY"),
+            job("6", &["n1"]),
+        ];
+        let text = about_ends(&jobs).unwrap();
+        assert_eq!(
+            text,
+            "Ended: 2 jobs cancelled (2 4), 1 job ended by its time limit (3), 1 job out of memory (5)"
+        );
+        assert_eq!(about_ends(&jobs[..1]), None);
     }
 
     fn plan() -> Plan {
