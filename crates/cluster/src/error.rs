@@ -66,7 +66,9 @@ pub enum Error {
     NodeName(String),
     #[error("the node '{0}' is listed twice. List each node once")]
     DuplicateNode(String),
-    #[error("the suite has no benchmark of the area '{0}' that can be planned. Remove it from --area, or change --filter")]
+    #[error(
+        "the suite has no benchmark of the area '{0}' that can be planned. Remove it from --area, or change --filter"
+    )]
     EmptyArea(Area),
     #[error(
         "the task {task} takes about {}, but jobs in the partition '{partition}' can take {}, of which {} are for tasks. \

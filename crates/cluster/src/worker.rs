@@ -144,7 +144,9 @@ impl NodeWorker<'_> {
     }
 
     fn is_over(&self) -> bool {
-        stop_signal().is_some() || self.is_cancelled() || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
+        stop_signal().is_some()
+            || self.is_cancelled()
+            || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
     fn is_cancelled(&self) -> bool {

@@ -35,7 +35,9 @@ pub(crate) struct NodeContext<'a> {
 
 impl NodeContext<'_> {
     pub(crate) fn is_over(&self) -> bool {
-        stop_signal().is_some() || self.cancelled.load(Ordering::Relaxed) || self.until.is_some_and(|until| monotonic_raw_seconds() >= until)
+        stop_signal().is_some()
+            || self.cancelled.load(Ordering::Relaxed)
+            || self.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
     /// Makes an attempt under the lease of a claim. After an error the task is returned, if possible.

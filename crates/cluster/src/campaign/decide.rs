@@ -302,8 +302,9 @@ impl View<'_> {
         }
         let meetings = &self.left.meetings;
         let is_here = |node: &String| matches!(self.availability(node), Availability::Idle | Availability::Busy(_));
-        let in_one_place =
-            |meeting: &&JointTask| meeting.nodes.iter().all(is_here) && self.exceeds(&meeting.node, meeting.seconds).is_none();
+        let in_one_place = |meeting: &&JointTask| {
+            meeting.nodes.iter().all(is_here) && self.exceeds(&meeting.node, meeting.seconds).is_none()
+        };
         let Some(first) = meetings.iter().find(in_one_place) else { return Vec::new() };
         let partition = self.history.partition_of(&first.node);
         let is_idle =

@@ -148,8 +148,9 @@ impl History {
                 self.limited += 1;
             }
             Refusal::Options(said) => {
-                self.unusable =
-                    Some(format!("the scheduler refuses the jobs of this plan: {said}. Correct the options of --sbatch"));
+                self.unusable = Some(format!(
+                    "the scheduler refuses the jobs of this plan: {said}. Correct the options of --sbatch"
+                ));
             }
             Refusal::Wrong(said) => {
                 self.wrong += 1;

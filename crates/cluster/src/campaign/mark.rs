@@ -12,7 +12,7 @@ use crate::folder::{Folder, read, write};
 
 /// A campaign that has not renewed its mark for this long is gone: longer than two polls, each with three commands of a
 /// scheduler that does not answer.
-const GONE: Duration = Duration::from_mins(8);
+const GONE: Duration = Duration::from_secs(480);
 
 fn file(folder: &Folder) -> PathBuf {
     folder.path().join("campaign.json")

@@ -1,8 +1,8 @@
 //! Workers that meet for HPL: the plan's program is a shell script here, and what starts the processes another one.
 
-use std::sync::atomic::AtomicBool;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode, Task, Work};
 use model::machine::Machine;
@@ -86,7 +86,15 @@ impl World {
                 scope.spawn(move || {
                     let (leases, us) = (Leases::new(lease(&self.plan)), claimer(None).unwrap());
                     let (folder, plan) = (&self.folder, &self.plan);
-                    let context = NodeContext { folder, plan, node: &node, environment, leases: &leases, until: None, cancelled: &AtomicBool::new(false) };
+                    let context = NodeContext {
+                        folder,
+                        plan,
+                        node: &node,
+                        environment,
+                        leases: &leases,
+                        until: None,
+                        cancelled: &AtomicBool::new(false),
+                    };
                     let waits = Waits { linger, ..Waits::default() };
                     run_hpl(&IdleWorker { context: &context, us: &us, waits, report: &|_| {}, on_result: &|_, _| {} })
                         .unwrap()

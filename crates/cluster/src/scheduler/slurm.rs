@@ -372,7 +372,8 @@ mod tests {
 
     #[test]
     fn nodes_of_other_hardware_or_another_partition_are_a_group_of_their_own() {
-        let hardware = parse::hardware("n1|64|515000|(null)\nn2|64|515000|(null)\nn3|32|257000|gpu:a100:4\nbad|x|y|z\n");
+        let hardware =
+            parse::hardware("n1|64|515000|(null)\nn2|64|515000|(null)\nn3|32|257000|gpu:a100:4\nbad|x|y|z\n");
         let node = |name: &str, partition: Option<&str>| PlanNode {
             name: name.into(),
             partition: partition.map(str::to_owned),

@@ -5,8 +5,8 @@ pub(crate) mod support;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use model::cluster::{Claim, HplPlan, Outcome, OutcomeStatus, Plan, Task};
@@ -98,7 +98,15 @@ fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, unti
     let task: Task = read(&held.path).unwrap();
     let leases = Leases::new(LEASE);
     let environment = worker("n1").environment;
-    let context = NodeContext { folder, plan, node: "n1", environment: &environment, leases: &leases, until, cancelled: &AtomicBool::new(false) };
+    let context = NodeContext {
+        folder,
+        plan,
+        node: "n1",
+        environment: &environment,
+        leases: &leases,
+        until,
+        cancelled: &AtomicBool::new(false),
+    };
     let call = ProgramCall {
         arguments: vec!["run".into(), "quick".into()],
         suite: "quick".into(),

@@ -9,6 +9,6 @@ pub use document::{
     SlowerNode, Standing, is_of_paths,
 };
 pub use folder::{
-    CampaignMark, Claim, HplPlan, HplTask, JobEnded, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanLauncher, PlanNode, Role,
-    ServerRecord, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
+    CampaignMark, Claim, HplPlan, HplTask, JobEnded, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing,
+    Plan, PlanLauncher, PlanNode, Role, ServerRecord, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
 };

@@ -186,7 +186,8 @@ fn reasons(nodes: &[&NodeProgress]) -> String {
     let mut reasons: Vec<(usize, &str)> = reasons.into_iter().map(|(text, count)| (count, text)).collect();
     reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let more = reasons.len().saturating_sub(MOST_REASONS);
-    let one = |(count, text): &(usize, &str)| if nodes.len() > 1 { format!("{count}: {text}") } else { (*text).to_owned() };
+    let one =
+        |(count, text): &(usize, &str)| if nodes.len() > 1 { format!("{count}: {text}") } else { (*text).to_owned() };
     let mut parts: Vec<String> = reasons.iter().take(MOST_REASONS).map(one).collect();
     parts.extend((more > 0).then(|| format!("{more} more")));
     one_line(&parts.join("; "))

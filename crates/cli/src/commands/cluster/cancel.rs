@@ -39,9 +39,11 @@ pub(crate) fn cancel(arguments: &CancelArgs) -> Result {
         folder.require()?;
         let mut remain: Vec<String> = queued.into_iter().map(|id| format!("job {id}")).collect();
         remain.extend(workers(&tally).map(|node| format!("a worker on {node}")));
-        remain.extend(mark::last(&folder, &us).filter(|last| last.is_alive).map(|last| {
-            format!("assay cluster run (process {} on {})", last.mark.claim.pid, last.mark.claim.host)
-        }));
+        remain.extend(
+            mark::last(&folder, &us)
+                .filter(|last| last.is_alive)
+                .map(|last| format!("assay cluster run (process {} on {})", last.mark.claim.pid, last.mark.claim.host)),
+        );
         let is_late = host::monotonic_raw_seconds() - began > arguments.timeout;
         if remain.is_empty() || is_late {
             return ended(arguments, &tally, &cancelled, &remain);
@@ -87,7 +89,11 @@ fn ended(arguments: &CancelArgs, tally: &Tally, cancelled: &[String], remain: &[
     if remain.is_empty() {
         return Ok(Outcome::Done);
     }
-    let more = if remain.len() > MOST_REMAINING { format!(" and {} more", remain.len() - MOST_REMAINING) } else { String::new() };
+    let more = if remain.len() > MOST_REMAINING {
+        format!(" and {} more", remain.len() - MOST_REMAINING)
+    } else {
+        String::new()
+    };
     let shown = remain.iter().take(MOST_REMAINING).cloned().collect::<Vec<_>>().join(", ");
     complain(&format!("not ended yet: {shown}{more}. Repeat assay cluster cancel {folder}"));
     Ok(Outcome::Failed)

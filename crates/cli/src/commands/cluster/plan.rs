@@ -173,7 +173,8 @@ fn check_options(options: &[String]) -> Result<()> {
         Arguments::read(words).map_err(|why| format!("'{shown}' is not a valid option list of assay run: {why}"))?;
     let Some(Command::Run(run)) = read.command else { return Ok(()) };
     let measure = &run.measure;
-    let in_plan = run.suite.is_some() || !measure.filter.is_empty() || !measure.area.is_empty() || measure.dir.is_some();
+    let in_plan =
+        run.suite.is_some() || !measure.filter.is_empty() || !measure.area.is_empty() || measure.dir.is_some();
     let ours = measure.out.is_some() || measure.json.is_some() || measure.resume.is_some();
     if in_plan || ours || measure.list || measure.verify {
         return Err(format!(
@@ -228,7 +229,8 @@ const MOST_NAMES: usize = 4;
 /// A group of nodes, and what limits its jobs.
 fn of_group(group: &NodeGroup, seconds: f64) -> String {
     let NodeGroup { partition, hardware, nodes, longest, shared, .. } = group;
-    let names = if nodes.len() > MOST_NAMES { format!("{} …", nodes[..MOST_NAMES].join(" ")) } else { nodes.join(" ") };
+    let names =
+        if nodes.len() > MOST_NAMES { format!("{} …", nodes[..MOST_NAMES].join(" ")) } else { nodes.join(" ") };
     let mut parts = vec![format!("       {} in {partition}: {names}", nodes.len())];
     parts.extend((!hardware.is_empty()).then(|| hardware.clone()));
     if let Some(longest) = longest {
@@ -268,10 +270,15 @@ mod tests {
 
     #[test]
     fn what_would_be_submitted() {
-        let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: vec![3600.0, 3600.0] };
+        let forecast =
+            Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: vec![3600.0, 3600.0] };
         let text = ahead("Slurm", &forecast);
         assert!(text.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{text}");
-        assert!(text.contains("after 2.0 h (60 min for tasks of single nodes, then 60 min across nodes), if") && text.ends_with("#!/bin/sh\ntrue\n"), "{text}");
+        assert!(
+            text.contains("after 2.0 h (60 min for tasks of single nodes, then 60 min across nodes), if")
+                && text.ends_with("#!/bin/sh\ntrue\n"),
+            "{text}"
+        );
         assert!(ahead("Slurm", &Forecast { at_a_time: 0, ..forecast }).contains("none of which"));
     }
 

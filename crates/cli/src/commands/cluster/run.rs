@@ -111,7 +111,8 @@ fn check_time(seconds: f64, plan: &Plan, scheduler: &mut dyn Scheduler) -> Resul
     for node in &plan.nodes {
         let limit = state.bounds(node.partition.as_deref()).seconds.map(|limit| limit as f64);
         if let Some(limit) = limit.filter(|limit| seconds > *limit) {
-            let partition = node.partition.as_deref().map_or("the default partition".into(), |name| format!("'{name}'"));
+            let partition =
+                node.partition.as_deref().map_or("the default partition".into(), |name| format!("'{name}'"));
             return Err(format!(
                 "--time {} is above the time limit of {partition}: {}",
                 rough_duration(seconds),
@@ -205,7 +206,9 @@ fn choose(
 fn outcome(finished: &CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
     let (next, outcome) = match finished {
-        CampaignEnd::AllFinished { without_result: 0 } => (format!("next: assay cluster report {folder}"), Outcome::Done),
+        CampaignEnd::AllFinished { without_result: 0 } => {
+            (format!("next: assay cluster report {folder}"), Outcome::Done)
+        }
         CampaignEnd::AllFinished { .. } => (
             format!("next: assay cluster report {folder}; to run these again: assay cluster run --retry {folder}"),
             Outcome::Failed,

@@ -469,7 +469,10 @@ mod tests {
         assert!(!is_end(&over, Some(&campaign(true, None)), false), "slow nodes may still be confirmed");
         assert!(is_end(&over, Some(&campaign(false, Some(0))), true) && is_end(&over, None, false));
         assert!(is_end(&left, Some(&campaign(false, Some(1))), true), "the run has ended with tasks left");
-        assert!(!is_end(&left, Some(&campaign(false, Some(1))), false), "it had ended before: another one is waited for");
+        assert!(
+            !is_end(&left, Some(&campaign(false, Some(1))), false),
+            "it had ended before: another one is waited for"
+        );
         let status = |progress: &Progress, last: Option<&LastCampaign>| outcome(progress, last);
         assert_eq!(status(&over, Some(&campaign(false, Some(0)))), Outcome::Done);
         assert_eq!(status(&of(bad), None), Outcome::Failed, "as that of the run");
@@ -492,10 +495,7 @@ mod tests {
             job("6", &["n1"]),
         ];
         let text = about_ends(&jobs).unwrap();
-        assert_eq!(
-            text,
-            "Ended: 2 jobs cancelled (2 4), 1 job ended by its time limit (3), 1 job out of memory (5)"
-        );
+        assert_eq!(text, "Ended: 2 jobs cancelled (2 4), 1 job ended by its time limit (3), 1 job out of memory (5)");
         assert_eq!(about_ends(&jobs[..1]), None);
     }
 

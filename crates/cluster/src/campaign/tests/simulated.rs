@@ -19,7 +19,8 @@ use crate::plan::request::make;
 use crate::plan::write::write as write_plan;
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{
-    Availability, Job, JobEnd, JobLimits, JobTasks, Phase, Queued, Refusal, Scheduler, SchedulerState, Script, Submitted,
+    Availability, Job, JobEnd, JobLimits, JobTasks, Phase, Queued, Refusal, Scheduler, SchedulerState, Script,
+    Submitted,
 };
 use crate::scheduler::slurm::room;
 use crate::tasks::{finished, waiting};
@@ -137,9 +138,10 @@ impl World {
                 cancel(&self.folder).unwrap();
             }
             if let Some((at, seen)) = self.seen.take() {
-                match self.now < at {
-                    true => self.seen = Some((at, seen)),
-                    false => *seen.borrow_mut() = last(&self.folder, &self.us),
+                if self.now < at {
+                    self.seen = Some((at, seen));
+                } else {
+                    *seen.borrow_mut() = last(&self.folder, &self.us);
                 }
             }
             if self.folder.require().is_err() {

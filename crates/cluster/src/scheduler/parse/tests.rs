@@ -174,8 +174,7 @@ fn what_the_real_one_answered() {
     for wrong in [recorded!("sbatch_bad_node"), recorded!("sbatch_node_not_in_partition")] {
         assert!(matches!(refusal(wrong), Refusal::Wrong(_)), "{wrong}");
     }
-    for options in
-        [recorded!("sbatch_bad_partition"), recorded!("sbatch_bad_account"), recorded!("sbatch_bad_option")]
+    for options in [recorded!("sbatch_bad_partition"), recorded!("sbatch_bad_account"), recorded!("sbatch_bad_option")]
     {
         assert!(matches!(refusal(options), Refusal::Options(_)), "{options}");
     }
