@@ -156,7 +156,8 @@ fn ended() -> Result<(), String> {
     says(&said, &["1 job cancelled", "tasks left", "assay cluster run"])?;
     let run = run.wait(PATIENCE);
     holds(run.status == Some(1), "a run that was cancelled is no success", &run)?;
-    holds(jobs().is_empty() && plan.workers(None).is_empty(), "something still runs", &said)?;
+    let left = (jobs(), plan.workers(None));
+    holds(left.0.is_empty() && left.1.is_empty(), &format!("something still runs: {left:?}"), &said)?;
     let status = plan.status(&[]);
     holds(status.status == Some(1), "the status of the run and of status differ", &status)
 }

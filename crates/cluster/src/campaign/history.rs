@@ -239,7 +239,7 @@ impl History {
                 self.trouble(&job.nodes[0]).unseen = true;
             }
             EndedBy::Cancel => {
-                self.pause(self.cancels, now, format!("the job {} was cancelled", job.id));
+                self.pause(0, now, format!("the job {} was cancelled", job.id));
                 self.cancels += 1;
             }
             EndedBy::TimeLimit => self.timeouts += 1,

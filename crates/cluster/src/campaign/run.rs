@@ -245,8 +245,8 @@ impl Campaign<'_, '_> {
             let changed = self.last.as_ref() != Some(&(state.clone(), left.clone()));
             let mut pause = true;
             for action in actions {
-                if self.history.unusable.is_some() {
-                    break;
+                if matches!(action, Action::Submit(_)) && self.history.unusable.is_some() {
+                    continue;
                 }
                 match self.carry_out(action, (&state, &left), now)? {
                     Next::Pause => {}

@@ -145,9 +145,11 @@ pub fn render(progress: &Progress, style: &Style) -> String {
 /// The most reasons of a state that are listed.
 const MOST_REASONS: usize = 3;
 
+type State<'a> = (NodeState, Vec<&'a NodeProgress>);
+
 /// A line for each state of nodes: tasks, time left, and what most of its nodes do or wait for.
 fn states(progress: &Progress, style: &Style) -> Vec<String> {
-    let mut states: Vec<(NodeState, Vec<&NodeProgress>)> = Vec::new();
+    let mut states: Vec<State<'_>> = Vec::new();
     for node in &progress.nodes {
         match states.iter_mut().find(|(state, _)| *state == node.state) {
             Some((_, nodes)) => nodes.push(node),
@@ -155,7 +157,6 @@ fn states(progress: &Progress, style: &Style) -> Vec<String> {
         }
     }
     states.sort_by_key(|(state, _)| look(*state).0);
-    type State<'a> = (NodeState, Vec<&'a NodeProgress>);
     let texts = |of: &dyn Fn(&State<'_>) -> String, to: usize| cells(states.iter(), style, of, to);
     let names = states.iter().map(|(state, _)| Cell::new(labels::state(*state), look(*state).1));
     let tasks = |(_, nodes): &State<'_>| {

@@ -25,6 +25,7 @@ pub(crate) fn cancel(arguments: &CancelArgs) -> Result {
     let began = host::monotonic_raw_seconds();
     let mut cancelled = Vec::new();
     let mut slurm = None;
+    let mut is_quiet = false;
     loop {
         let submitted: Vec<String> =
             jobs(&folder).into_iter().filter(|job| job.launcher == "slurm").map(|job| job.id).collect();
@@ -45,9 +46,11 @@ pub(crate) fn cancel(arguments: &CancelArgs) -> Result {
                 .map(|last| format!("assay cluster run (process {} on {})", last.mark.claim.pid, last.mark.claim.host)),
         );
         let is_late = host::monotonic_raw_seconds() - began > arguments.timeout;
-        if remain.is_empty() || is_late {
+        // Twice in a row: a campaign that was about to submit a job may have done so meanwhile.
+        if is_late || remain.is_empty() && is_quiet {
             return ended(arguments, &tally, &cancelled, &remain);
         }
+        is_quiet = remain.is_empty();
         std::thread::sleep(POLL_INTERVAL);
     }
 }
