@@ -9,7 +9,7 @@ use model::warning::{Warning, WarningCode};
 use verdict::rules::AreaRules;
 
 use crate::request::{AreaEntry, Request};
-use crate::suite::{Suite, matches_id};
+use crate::suite::{Suite, matches_any};
 use crate::{cpu, disk, linpack, memory, net};
 
 /// Every area, in the order of [`Name`]; a new one is a folder and one line here.
@@ -131,8 +131,8 @@ fn check_areas(request: &Request, rows: &[Planned]) -> Result<(), PlanError> {
 }
 
 fn apply_filter(rows: &mut Vec<Planned>, filter: &str) -> Result<(), PlanError> {
-    matches_id(filter, "").map_err(PlanError)?;
-    let matches = |row: &Planned, filter: &str| matches_id(filter, &row.experiment.id).unwrap_or(false);
+    matches_any(filter, "").map_err(PlanError)?;
+    let matches = |row: &Planned, filter: &str| matches_any(filter, &row.experiment.id).unwrap_or(false);
     if !rows.iter().any(|row| matches(row, filter)) {
         let nearest = wider(filter).into_iter().find(|wider| rows.iter().any(|row| matches(row, wider)));
         let advice = nearest.map_or_else(

@@ -15,7 +15,7 @@ use crate::label::parts::Labels;
 use crate::linpack::choice::LinpackChoice;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
-use crate::suite::{Suite, matches_id};
+use crate::suite::{Suite, matches_any};
 
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -104,7 +104,7 @@ impl CoreFeatures {
 
 /// Whether the filter of a request selects this id. A filter that is no pattern is refused later.
 pub(crate) fn is_asked(request: &Request, id: &str) -> bool {
-    request.filter.as_ref().is_none_or(|filter| matches_id(filter, id).unwrap_or(true))
+    request.filter.as_ref().is_none_or(|filter| matches_any(filter, id).unwrap_or(true))
 }
 
 /// The fewest samples that the mission allows.

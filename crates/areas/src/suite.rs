@@ -177,8 +177,13 @@ fn describe(error: &toml::de::Error, text: &str, origin: &str) -> String {
     format!("suite '{origin}', line {line}, column {column}: {message}")
 }
 
+/// Whether an id matches one of several globs, separated by commas.
+pub(crate) fn matches_any(globs: &str, id: &str) -> Result<bool, String> {
+    globs.split(',').try_fold(false, |found, glob| Ok(matches_id(glob, id)? || found))
+}
+
 /// Whether an id matches a glob, in which `*` does not cross `/` and `**` does.
-pub(crate) fn matches_id(glob: &str, id: &str) -> Result<bool, String> {
+fn matches_id(glob: &str, id: &str) -> Result<bool, String> {
     let pattern = glob::Pattern::new(glob)
         .map_err(|error| format!("'{glob}' is not a valid filter: {} at position {}", error.msg, error.pos))?;
     let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };

@@ -22,16 +22,22 @@ pub(crate) enum Outcome {
 /// A command's outcome, or a sentence about bad usage or input.
 pub(crate) type Result<T = Outcome> = std::result::Result<T, String>;
 
-pub(crate) fn status(outcome: Outcome) -> ExitCode {
+/// The exit status of an outcome; bad usage is reported here.
+pub(crate) fn status(outcome: &Outcome) -> ExitCode {
+    if let Outcome::Unusable(sentence) = outcome {
+        complain(sentence);
+    }
+    ExitCode::from(status_of(outcome))
+}
+
+/// The number of an outcome.
+pub(crate) fn status_of(outcome: &Outcome) -> u8 {
     match outcome {
-        Outcome::Done => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::from(1),
-        Outcome::Inconclusive => ExitCode::from(3),
-        Outcome::Unusable(sentence) => {
-            complain(&sentence);
-            ExitCode::from(2)
-        }
-        Outcome::Interrupted(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+        Outcome::Done => 0,
+        Outcome::Failed => 1,
+        Outcome::Unusable(_) => 2,
+        Outcome::Inconclusive => 3,
+        Outcome::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
     }
 }
 

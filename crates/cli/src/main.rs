@@ -23,5 +23,5 @@ fn run(began: f64) -> ExitCode {
     let arguments = args::parse();
     environment::set_color(arguments.color);
     let outcome = commands::carry_out(arguments, began);
-    exit::status(outcome.unwrap_or_else(Outcome::Unusable))
+    exit::status(&outcome.unwrap_or_else(Outcome::Unusable))
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use model::cluster::PLAN_SCHEMA;
+use model::experiment::Area;
+use model::number::rough_duration;
 
 use crate::scheduler::error::SchedulerError;
 
@@ -28,8 +30,13 @@ pub enum Error {
     Random(&'static str, rustix::io::Errno),
     #[error("cannot copy the program '{0}': {1}")]
     CopyProgram(PathBuf, Box<Error>),
-    #[error("'{0}' has no plan. Make one with assay cluster plan")]
+    #[error("'{0}' has no plan. Make one with assay cluster plan, or mount the file system that it is on")]
     NoPlan(PathBuf),
+    #[error(
+        "the plan '{0}' is lost ({1}): it was moved or deleted, or its file system is no longer mounted. \
+         Restore it and run it again"
+    )]
+    PlanLost(PathBuf, io::Error),
     #[error("'{0}' has no plan. Choose the folder of an earlier plan with --history")]
     NoEarlierPlan(PathBuf),
     #[error("the plan '{0}' is a '{1}', and this program reads {PLAN_SCHEMA}")]
@@ -59,6 +66,16 @@ pub enum Error {
     NodeName(String),
     #[error("the node '{0}' is listed twice. List each node once")]
     DuplicateNode(String),
+    #[error(
+        "the suite has no benchmark of the area '{0}' that can be planned. Remove it from --area, or change --filter"
+    )]
+    EmptyArea(Area),
+    #[error(
+        "the task {task} takes about {}, but jobs in the partition '{partition}' can take {}, of which {} are for tasks. \
+         Choose another partition, or plan less with --filter or --repeat",
+        rough_duration(*seconds), rough_duration(*limit), rough_duration(*usable)
+    )]
+    TimeLimit { task: String, seconds: f64, partition: String, limit: f64, usable: f64 },
     #[error("a lease must be between 1 s and a day, not {0} s")]
     LeaseSeconds(f64),
     #[error("{0}")]

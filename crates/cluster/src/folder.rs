@@ -19,6 +19,7 @@ use crate::error::{Error, Result, cannot_write};
 const EVERYBODY_WRITES: u32 = 0o002;
 /// Name of the file by which a worker claims a node, without its suffix. No task's name begins with a dot.
 pub(crate) const NODE: &str = ".node";
+pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const OUTCOME: &str = "outcome.json";
 pub(crate) const FACTS: &str = "facts.json";
 
@@ -66,7 +67,7 @@ impl Folder {
     }
 
     pub fn plan(&self) -> Result<Plan> {
-        let path = self.path.join("plan.json");
+        let path = self.path.join(PLAN);
         let plan: Plan = read(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoPlan(self.path.clone()),
             _ => Error::Read("the plan ", path.clone(), error),
@@ -88,6 +89,17 @@ impl Folder {
             Some(_) => Err(Error::ForeignPlan(self.path.clone())),
             None => self.plan(),
         }
+    }
+
+    /// Checks that the plan is still there. Missing folders of nodes are empty ones, so that a lost plan would seem finished.
+    pub fn require(&self) -> Result<()> {
+        let found = fs::metadata(self.path.join(PLAN)).map(drop);
+        found.map_err(|error| Error::PlanLost(self.path.clone(), error))
+    }
+
+    /// A result, unless the plan is lost, which explains any error.
+    pub fn unless_lost<T>(&self, result: Result<T>) -> Result<T> {
+        self.require().and(result)
     }
 
     /// Writes a file of the report whole or not at all. The plan's folder must belong to this user.
@@ -163,8 +175,21 @@ pub fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Makes a folder inside a plan, with the missing folders that it is in. Where the plan was moved, deleted or unmounted,
+/// nothing of it is made again.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(cannot_write(path))
+    make_inside_plan(path).map_err(cannot_write(path))
+}
+
+/// The folder of a task's attempt is as deep as this below the plan's folder.
+const DEEPEST: usize = 4;
+
+fn make_inside_plan(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let inside = path.ancestors().skip(1).take(DEEPEST).any(|above| above.join(PLAN).exists());
+    if inside { fs::create_dir_all(path) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 /// Reads a file of the folder: `InvalidData` where its text is not what is expected.
@@ -177,7 +202,8 @@ pub fn read<T: FromJson>(path: &Path) -> io::Result<T> {
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     let bytes =
         serde_json::to_vec_pretty(value).map_err(|error| Error::Encode(format!("'{}'", path.display()), error))?;
-    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let make = if path.ends_with(PLAN) { |new: &Path| fs::create_dir_all(new) } else { make_inside_plan };
+    let made = path.parent().map_or(Ok(()), make);
     made.and_then(|()| write_whole(path, &bytes)).map_err(cannot_write(path))
 }
 

@@ -12,6 +12,8 @@ use crate::claims::claim::{self, ClaimId};
 use crate::error::{Error, Result};
 use crate::folder::{Folder, State, names, read, read_task, write};
 
+/// Suffix of an attempt's name in `failed` that no longer counts, because the task is tried again.
+pub(crate) const RETRIED: &str = ".retried";
 /// Suffix of an attempt's name in `failed` whose worker was lost.
 const LOST: &str = ".lost";
 
@@ -247,7 +249,7 @@ pub(crate) fn failed_attempts(folder: &Folder, node: &str) -> Result<Vec<(String
 pub(crate) fn tried(folder: &Folder, node: &str, task: &str) -> Result<(u32, u32)> {
     let (mut failed, mut lost) = (0, 0);
     for seen in names(&folder.tasks(State::Failed, node))?.iter().filter_map(|name| ClaimId::parse_folder(name)) {
-        if seen.name == task {
+        if seen.name == task && !seen.id.ends_with(RETRIED) {
             *(if seen.id.ends_with(LOST) { &mut lost } else { &mut failed }) += 1;
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use machine::Sysroot;
@@ -14,6 +15,7 @@ use sys::process::{signal_name, stop_signal};
 use crate::attempt::context::{AttemptResult, NodeContext};
 use crate::attempt::publish::take_over_lost;
 use crate::attempt::run::suite_attempt;
+use crate::campaign::mark::is_cancelled;
 use crate::claims::claim::{self, ClaimId, HeldClaim};
 use crate::claims::lease::Leases;
 use crate::error::{Error, Result};
@@ -86,11 +88,12 @@ pub fn work(folder: &Folder, worker: &Worker, report: &mut dyn FnMut(&str)) -> R
         mark.set(Role::Ended, Some(&error.to_string()))?;
         return Err(error);
     }
-    let at = NodeWorker { folder, plan: &plan, worker, us: &us, mark: &mark };
+    let at = NodeWorker { folder, plan: &plan, worker, us: &us, mark: &mark, cancelled: AtomicBool::new(false) };
     let ended = match at.have_node()? {
         Ok(held) => at.with_node(held, report),
         Err(sentence) => Ok(at.ended(&WorkerSummary::default(), Some(sentence))),
     };
+    let ended = folder.unless_lost(ended);
     let message = ended.as_ref().map_or_else(ToString::to_string, |ended| ended.sentence.clone());
     // A folder that cannot be written has been reported already.
     let _ = mark.set(Role::Ended, Some(&message));
@@ -131,6 +134,8 @@ struct NodeWorker<'a> {
     worker: &'a Worker,
     us: &'a Claim,
     mark: &'a Mark,
+    /// Whether `assay cluster cancel` was called.
+    cancelled: AtomicBool,
 }
 
 impl NodeWorker<'_> {
@@ -139,7 +144,13 @@ impl NodeWorker<'_> {
     }
 
     fn is_over(&self) -> bool {
-        stop_signal().is_some() || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
+        stop_signal().is_some()
+            || self.is_cancelled()
+            || self.worker.until.is_some_and(|until| monotonic_raw_seconds() >= until)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Claims the node, or why it cannot be had; waits a while for another worker on it, which may be lost.
@@ -168,6 +179,7 @@ impl NodeWorker<'_> {
                     None => format!("cannot claim the node {node}: the plan's folder has no {NODE}.json for it"),
                 }));
             }
+            self.folder.require()?;
             std::thread::sleep(POLL_INTERVAL);
         }
     }
@@ -179,12 +191,15 @@ impl NodeWorker<'_> {
     fn with_node(&self, node: HeldClaim, report: &mut dyn FnMut(&str)) -> Result<WorkerSummary> {
         let leases = Leases::new(self.lease());
         let node = leases.hold(node);
-        let renew_mark = || {
+        let heartbeat = || {
+            if is_cancelled(self.folder) {
+                self.cancelled.store(true, Ordering::Relaxed);
+            }
             // The file's time of change is when the worker was last alive.
             let _ = claim::touch(&self.mark.path);
         };
         let worked = std::thread::scope(|scope| {
-            let keep = || leases.keep(&renew_mark);
+            let keep = || leases.keep(&heartbeat);
             std::thread::Builder::new().spawn_scoped(scope, keep).map_err(Error::Thread)?;
             let context = NodeContext {
                 folder: self.folder,
@@ -193,6 +208,7 @@ impl NodeWorker<'_> {
                 environment: &self.worker.environment,
                 leases: &leases,
                 until: self.worker.until,
+                cancelled: &self.cancelled,
             };
             let drained = self.note_facts().and_then(|()| self.drain(&context, &|| node.is_ours(), report));
             let worked = drained.and_then(|ended| {
@@ -362,6 +378,7 @@ impl NodeWorker<'_> {
         let left = waiting(self.folder, node).map_or(0, |waiting| waiting.len());
         let signal = stop_signal();
         let why = why.or_else(|| signal.map(|signal| format!("ended by {}", signal_name(signal))));
+        let why = why.or_else(|| self.is_cancelled().then(|| "ended by assay cluster cancel".to_owned()));
         let why = why.or_else(|| self.why_left());
         let rest = why.map_or_else(String::new, |why| format!("; {why}"));
         let sentence =

@@ -2,7 +2,9 @@
 //!
 //! The code that reads a document takes half a megabyte, and each crate that called `serde_json` itself would have its own copy.
 
-use crate::cluster::{Claim, ClusterDocument, NodeFacts, Outcome, Plan, ServerRecord, SubmittedJob, Task};
+use crate::cluster::{
+    CampaignMark, Claim, ClusterDocument, NodeFacts, Outcome, Plan, ServerRecord, SubmittedJob, Task,
+};
 use crate::comparison::Comparison;
 use crate::doctor::Diagnosis;
 use crate::document::Document;
@@ -71,6 +73,7 @@ from_json!(
     Plan,
     ServerRecord,
     SubmittedJob,
+    CampaignMark,
     Task,
     WorkerTask,
 );

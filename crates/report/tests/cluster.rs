@@ -497,6 +497,7 @@ fn progress() -> Progress {
         };
     Progress {
         plan: "rack7".into(),
+        when: "2026-11-28T12:00:00Z".into(),
         tasks: TaskCounts { waiting: 5, running: 1, done: 5, failed: 1, skipped: 0 },
         node_seconds_left: 186.0,
         seconds_left: Some(93.0),
@@ -546,6 +547,7 @@ fn how_far_a_plan_is() {
 fn a_plan_without_anything_has_a_state() {
     let progress = Progress {
         plan: String::new(),
+        when: String::new(),
         tasks: TaskCounts::default(),
         node_seconds_left: 0.0,
         seconds_left: None,

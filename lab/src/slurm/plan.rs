@@ -159,6 +159,11 @@ impl Plan {
         serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 
+    pub(super) fn status(&self, more: &[&str]) -> Said {
+        let mut command = self.assay(&["cluster", "status"]);
+        self.finish(command.args(more).arg(&self.folder), "status.txt")
+    }
+
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.around.join(name)
     }

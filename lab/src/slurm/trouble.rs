@@ -18,8 +18,13 @@ const TROUBLES: &[(&str, fn() -> Result<(), String>)] = &[
     ("a node that Slurm does not have", unknown_node),
     ("a partition that Slurm does not have", unknown_partition),
     ("Slurm down in the middle", controller_away),
-    ("a node that never comes up", node_down),
+    ("a node that never comes up, and then does", node_down),
+    ("an operator who cancels every job three times", cancelled),
+    ("assay cluster cancel", ended),
+    ("a plan that is moved in the middle", moved),
+    ("an account that Slurm does not have", bad_account),
     ("a time limit that is too short", too_short),
+    ("a partition whose time limit is too short", partition_too_short),
     ("the user's own jobs fill the limit", filled),
     ("two people run the same plan", two),
     ("a job that is requeued", requeued),
@@ -108,12 +113,87 @@ fn node_down() -> Result<(), String> {
     })?;
     let said = plan.run(&["--no-confirm", "--unreachable-timeout", "20s"]);
     holds(said.status.is_some_and(|status| status != 0), "a node that was not measured is no success", &said)?;
-    says(&said, &["n3", "is abandoned", "never became available"])?;
+    says(&said, &["n3", "is abandoned", "was not available"])?;
     let report = plan.report()?;
     let state = |node: usize| report["nodes"][node]["state"].as_str().unwrap_or_default().to_owned();
     let others = [0, 1, 3].map(state);
     holds(others.iter().all(|state| state == "done"), &format!("the other nodes are {others:?}"), &said)?;
-    holds(state(2) != "done", "n3 cannot be done", &said)
+    holds(state(2) != "done", "n3 cannot be done", &said)?;
+    let status = plan.status(&[]);
+    holds(status.status == Some(1), "the status of the run and of status differ", &status)?;
+    ready()?;
+    let again = plan.run(&["--no-confirm", "--retry"]);
+    holds(again.well(), "n3 is back", &again)?;
+    plan.whole()
+}
+
+fn cancelled() -> Result<(), String> {
+    let plan = Plan::made("cancelled", &["--repeat", "40"])?;
+    let run = plan.begin(&["--no-confirm"], "run.txt")?;
+    for _ in 0..3 {
+        first_worker(&plan)?;
+        for job in jobs() {
+            daemons::must(as_user("scancel").arg(job))?;
+        }
+        until("the end of the workers", Duration::from_mins(1), || plan.workers(None).is_empty())?;
+    }
+    let said = run.wait(PATIENCE);
+    holds(said.well(), "no node should have been given up, and no attempt have failed", &said)?;
+    says(&said, &["was cancelled", "the scheduler reports CANCELLED"])?;
+    let status = plan.status(&[]);
+    holds(status.well(), "the status after the end", &status)?;
+    says(&status, &["jobs cancelled"])?;
+    plan.whole()
+}
+
+fn ended() -> Result<(), String> {
+    let plan = Plan::made("ended", &["--repeat", "200"])?;
+    let run = plan.begin(&["--no-confirm"], "run.txt")?;
+    first_worker(&plan)?;
+    let mut cancel = plan.assay(&["cluster", "cancel"]);
+    let said = plan.finish(cancel.arg(&plan.folder), "cancel.txt");
+    holds(said.well(), "assay cluster cancel", &said)?;
+    says(&said, &["1 job cancelled", "tasks left", "assay cluster run"])?;
+    let run = run.wait(PATIENCE);
+    holds(run.status == Some(1), "a run that was cancelled is no success", &run)?;
+    let left = (jobs(), plan.workers(None));
+    holds(left.0.is_empty() && left.1.is_empty(), &format!("something still runs: {left:?}"), &said)?;
+    let status = plan.status(&[]);
+    holds(status.status == Some(1), "the status of the run and of status differ", &status)
+}
+
+fn moved() -> Result<(), String> {
+    let plan = Plan::made("moved", &["--repeat", "200"])?;
+    let run = plan.begin(&["--no-confirm"], "run.txt")?;
+    first_worker(&plan)?;
+    let other = plan.folder.with_extension("moved");
+    let text = |error: std::io::Error| format!("cannot move the plan: {error}");
+    fs::rename(&plan.folder, &other).map_err(text)?;
+    let said = run.wait(PATIENCE);
+    holds(said.status == Some(1), "a plan that is lost is no success", &said)?;
+    says(&said, &["is lost", "no longer mounted"])?;
+    until("the end of the workers", Duration::from_mins(1), || plan.workers(None).is_empty())?;
+    holds(!plan.folder.exists(), "the folder was made again", &said)?;
+    fs::rename(&other, &plan.folder).map_err(text)
+}
+
+fn bad_account() -> Result<(), String> {
+    let plan = Plan::made("bad-account", &[])?;
+    let said = plan.run(&["--no-confirm", "--nodes-per-job", "1", "--sbatch=--account=nope"]);
+    holds(said.status == Some(1), "it should have ended with an error", &said)?;
+    says(&said, &["Invalid account", "Correct the options of --sbatch"])?;
+    holds(said.text.matches("refused a job").count() == 1, "it was refused more than once", &said)
+}
+
+fn partition_too_short() -> Result<(), String> {
+    let plan = Plan::new("partition-too-short")?;
+    let said = plan.plan(&["--partition", "short", "--repeat", "5000"]);
+    holds(said.status == Some(2), "it should have been refused", &said)?;
+    says(&said, &["jobs in the partition 'short' can take 5 min", "of which 4 min are for tasks"])?;
+    let plan = Plan::made("time-above", &[])?;
+    let said = plan.run(&["--time", "10h"]);
+    holds(said.status == Some(2), "it should have been refused", &said)?;
+    says(&said, &["--time 10.0 h is above the time limit"])
 }
 
 fn not_shared() -> Result<(), String> {
@@ -141,10 +221,12 @@ fn not_shared() -> Result<(), String> {
 
 fn too_short() -> Result<(), String> {
     // Far more than a minute's work in each task.
-    let plan = Plan::made("too-short", &["--repeat", "5000"])?;
+    let plan = Plan::made("too-short", &["--repeat", "500"])?;
     let said = plan.run(&["--no-confirm", "--time", "1m"]);
-    holds(!said.well() && said.status.is_some(), "it should have ended with an error", &said)?;
-    says(&said, &["the remaining time is too short"])
+    holds(said.status == Some(1), "it should have ended with an error", &said)?;
+    says(&said, &["its jobs can take 60 s, of which 45 s are for tasks"])?;
+    let submitted = fs::read_dir(plan.folder.join("jobs")).map_or(0, Iterator::count);
+    holds(submitted == 0, "a job was submitted", &said)
 }
 
 fn filled() -> Result<(), String> {

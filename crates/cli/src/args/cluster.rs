@@ -51,7 +51,11 @@ pub(crate) enum ClusterCommand {
     #[command(before_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Print the progress of a plan and why nodes wait.
+    ///
+    /// The exit status is 1 if a task has no result, or if the last run ended with tasks left.
     Status(StatusArgs),
+    /// End the jobs and workers of a plan. Its tasks stay, and run continues with them.
+    Cancel(CancelArgs),
     /// Find slow nodes and their probable causes.
     #[command(before_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
@@ -86,9 +90,9 @@ pub(crate) struct PlanArgs {
     /// Nodes by name, or a Slurm expression such as n[1-4],gpu7.
     #[arg(long, value_name = "LIST", help_heading = NODES, group = "which")]
     pub(crate) nodes: Option<String>,
-    /// All nodes of a Slurm partition.
-    #[arg(long, value_name = "NAME", help_heading = NODES, group = "which")]
-    pub(crate) partition: Option<String>,
+    /// All nodes of Slurm partitions; a node of several is in the first.
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = NODES, group = "which")]
+    pub(crate) partition: Vec<String>,
     /// All Slurm nodes.
     #[arg(long, help_heading = NODES, group = "which")]
     pub(crate) all: bool,
@@ -98,15 +102,18 @@ pub(crate) struct PlanArgs {
     /// File with one ssh host per line; - is standard input.
     #[arg(long, value_name = "FILE", help_heading = NODES, group = "which")]
     pub(crate) hosts: Option<PathBuf>,
+    /// Not these nodes.
+    #[arg(long, value_name = "LIST", help_heading = NODES)]
+    pub(crate) exclude: Option<String>,
     /// The suite, or a file that ends in .toml.
     #[arg(long, value_name = "SUITE", default_value = "quick", help_heading = WORKLOAD)]
     pub(crate) suite: String,
     /// Only these areas: cpu, linpack, memory, disk, net (loopback, only if named).
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) area: Vec<Area>,
-    /// Only ids that match; * does not cross a slash, ** does.
-    #[arg(long, value_name = "GLOB", help_heading = WORKLOAD)]
-    pub(crate) filter: Option<String>,
+    /// Only ids that match; * does not cross a slash, ** does. Repeatable.
+    #[arg(long, value_delimiter = ',', value_name = "GLOB", help_heading = WORKLOAD)]
+    pub(crate) filter: Vec<String>,
     /// Take exactly N samples per benchmark.
     #[arg(long, value_name = "N", help_heading = WORKLOAD, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) repeat: Option<u32>,
@@ -130,7 +137,7 @@ pub(crate) struct PlanArgs {
     /// Directory for disk benchmarks on each node [default: each node's store].
     #[arg(long, value_name = "DIR", help_heading = WORKLOAD)]
     pub(crate) dir: Option<PathBuf>,
-    /// Absolute path of the program on each node [default: a copy in the folder].
+    /// Absolute path of the program on each node [default: a link or copy in the folder].
     #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = TASKS)]
     pub(crate) program: Option<PathBuf>,
     /// Reassign a task after this long without a heartbeat.
@@ -172,8 +179,8 @@ fn at_least(least: &str, text: &str) -> Result<f64, String> {
 pub(crate) struct RunArgs {
     /// The plan's folder.
     pub(crate) folder: PathBuf,
-    /// How to start workers.
-    #[arg(long, default_value = "auto", value_name = "NAME")]
+    /// How to start workers [default: as planned].
+    #[arg(long, default_value = "auto", hide_default_value = true, value_name = "NAME")]
     pub(crate) launcher: Launcher,
     /// Maximum jobs in the queue [default: what the user's limits leave; over ssh all nodes].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -193,6 +200,12 @@ pub(crate) struct RunArgs {
     /// Configuration file for ssh.
     #[arg(long, value_name = "FILE")]
     pub(crate) ssh_config: Option<PathBuf>,
+    /// Run tasks again that failed, and those of nodes that were given up.
+    #[arg(long)]
+    pub(crate) retry: bool,
+    /// Leave the tasks of these nodes for later.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) exclude: Option<String>,
     /// Do not confirm slow nodes by a second measurement.
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -209,7 +222,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Launcher {
-    /// The current allocation, else Slurm.
+    /// As planned; without a plan for it the current allocation, else Slurm.
     Auto,
     /// Slurm.
     Slurm,
@@ -234,6 +247,17 @@ pub(crate) struct StatusArgs {
     pub(crate) poll: f64,
 }
 
+/// Options of `assay cluster cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    /// The plan's folder.
+    pub(crate) folder: PathBuf,
+    /// Wait at most this long for workers to end.
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_seconds)]
+    pub(crate) timeout: f64,
+}
+
+/// Options of `assay cluster report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The plan's folder.

@@ -78,9 +78,9 @@ pub(crate) struct Measure {
     /// Only these areas: cpu, linpack, memory, disk, net.
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) area: Vec<Area>,
-    /// Only ids that match; * does not cross a slash, ** does.
-    #[arg(long, value_name = "GLOB", help_heading = WORKLOAD)]
-    pub(crate) filter: Option<String>,
+    /// Only ids that match; * does not cross a slash, ** does. Repeatable.
+    #[arg(long, value_delimiter = ',', value_name = "GLOB", help_heading = WORKLOAD)]
+    pub(crate) filter: Vec<String>,
     /// Directory for disk benchmarks [default: the store's].
     ///
     /// The test file has no name and is deleted at the end.

@@ -3,6 +3,7 @@
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, Task};
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
@@ -28,11 +29,15 @@ pub(crate) struct NodeContext<'a> {
     pub(crate) leases: &'a Leases,
     /// When the worker's time ends, by the raw monotonic clock.
     pub(crate) until: Option<f64>,
+    /// Whether the plan was cancelled.
+    pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl NodeContext<'_> {
     pub(crate) fn is_over(&self) -> bool {
-        stop_signal().is_some() || self.until.is_some_and(|until| monotonic_raw_seconds() >= until)
+        stop_signal().is_some()
+            || self.cancelled.load(Ordering::Relaxed)
+            || self.until.is_some_and(|until| monotonic_raw_seconds() >= until)
     }
 
     /// Makes an attempt under the lease of a claim. After an error the task is returned, if possible.

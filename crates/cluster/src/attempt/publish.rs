@@ -10,7 +10,7 @@ use super::context::{AttemptResult, NodeContext, outcome};
 use super::process::SAID;
 use crate::claims::claim::{self, ClaimId, HeldClaim, HolderState};
 use crate::claims::lease::Lease;
-use crate::error::{Error, Result, cannot_write};
+use crate::error::{Error, Result};
 use crate::folder::{Folder, OUTCOME, State, make_folder, read, read_task, write};
 use crate::tasks::{self, lost_name};
 
@@ -104,7 +104,7 @@ pub(crate) fn fail(context: &NodeContext<'_>, lease: &Lease, mut outcome: Outcom
 pub(crate) fn note_lost(folder: &Folder, node: &str, seen: &ClaimId, holder: HolderState) -> Result<()> {
     let all = folder.tasks(State::Failed, node);
     let lost = all.join(lost_name(seen));
-    fs::create_dir_all(&all).map_err(cannot_write(&lost))?;
+    make_folder(&all)?;
     let work = folder.tasks(State::Work, node).join(seen.folder_name());
     let moved = holder == HolderState::Silent && fs::rename(&work, &lost).is_ok();
     if !moved {

@@ -1,8 +1,9 @@
 //! One attempt at a task with the plan's program: `assay run`, or `assay net` to another node.
 
 use std::fs::{self, OpenOptions};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use areas::Suite;
 use bench::journal::JOURNAL;
@@ -99,6 +100,10 @@ impl Attempt<'_> {
         let mut judged = Ok(());
         if earlier != Earlier::Complete {
             match self.child(&work, earlier)? {
+                // A scheduler that ends a job signals all of its processes.
+                ProcessEnd::Exited(status) if is_by_signal(status) && self.is_over_soon() => {
+                    return Ok(AttemptResult::returned(context.give_back(self.lease)?));
+                }
                 ProcessEnd::Exited(status) => {
                     outcome.exit_status = status.code();
                     let whole = judge(&work, &self.call.suite, matches!(status.code(), Some(0 | 1)));
@@ -135,6 +140,12 @@ impl Attempt<'_> {
             }
             Err(reason) => fail(context, self.lease, Outcome { reason: Some(reason), ..outcome }),
         }
+    }
+
+    /// Whether the worker has to stop too, whose signal may come a moment later.
+    fn is_over_soon(&self) -> bool {
+        std::thread::sleep(POLL_INTERVAL);
+        self.context.is_over()
     }
 
     /// Makes the folder of this attempt, from that of an earlier one with a run if there is one. Folders of silent workers
@@ -194,6 +205,13 @@ impl Attempt<'_> {
         }
         Ok(ended)
     }
+}
+
+/// Whether a signal that ends jobs ended a run, by itself or through the run's own status.
+fn is_by_signal(status: ExitStatus) -> bool {
+    let signals = [1, 2, 15];
+    let code = status.code().map(|code| code - 128);
+    status.signal().or(code).is_some_and(|signal| signals.contains(&signal))
 }
 
 /// Waits until the journal of a run that was cut off is unlocked: processes of a killed worker may be about to end.

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::number::{counted, rough_duration};
+
 use super::history::{History, OwnJob};
 use super::remaining::{JointTask, Remaining};
 use crate::scheduler::job::{Availability, Job, JobTasks, Phase, SchedulerState};
+use crate::scheduler::script::usable_seconds;
 
 /// Options of a campaign.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +20,8 @@ pub struct Options {
     pub at_once: Option<u32>,
     /// The time limit of every job, in seconds; `None`: from the remaining tasks.
     pub job_seconds: Option<f64>,
+    /// Nodes whose tasks are left for a later campaign.
+    pub exclude: Vec<String>,
     /// Whether slow nodes are measured a second time.
     pub confirm: bool,
     /// Timeout for a scheduler or node that does not respond, in seconds.
@@ -33,6 +38,7 @@ impl Default for Options {
             nodes_per_job: 128,
             at_once: None,
             job_seconds: None,
+            exclude: Vec::new(),
             confirm: true,
             patience_seconds: 600.0,
             poll_seconds: None,
@@ -211,6 +217,7 @@ impl View<'_> {
         let mut budget = self.options.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(taken.len());
         let mut room = self.room();
         let wanted = self.left.nodes.iter().filter(|(_, left)| left.alone > 0).map(|(name, _)| name.as_str());
+        let wanted = wanted.filter(|node| self.too_long(node).is_none());
         let mut idle: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
         let mut busy = Vec::new();
         for node in wanted.filter(|node| !taken.contains(node) && !self.history.is_hopeless(node)) {
@@ -255,8 +262,36 @@ impl View<'_> {
         let nodes: Vec<String> = nodes.iter().map(|node| (*node).to_owned()).collect();
         let needed = (self.left.seconds(&nodes, tasks) * LENIENCE + LEAST_JOB_SECONDS / 2.0).max(LEAST_JOB_SECONDS);
         let wanted = self.options.job_seconds.unwrap_or(needed);
-        let longest = self.state.bounds(partition).seconds.map_or(f64::INFINITY, |seconds| seconds as f64);
+        let longest = self.longest(partition).unwrap_or(f64::INFINITY);
         Job { nodes, partition: partition.map(str::to_owned), seconds: wanted.min(longest), tasks, probe: None }
+    }
+
+    /// The longest time limit that jobs in a partition can have, in seconds.
+    fn longest(&self, partition: Option<&str>) -> Option<f64> {
+        let bound = self.state.bounds(partition).seconds.map(|seconds| seconds as f64);
+        let asked = self.options.job_seconds.filter(|_| self.history.queues);
+        bound.into_iter().chain(asked).reduce(f64::min)
+    }
+
+    /// Why no job is long enough for any task of a node alone.
+    fn too_long(&self, node: &str) -> Option<String> {
+        let left = self.left.nodes.get(node).filter(|left| left.alone > 0)?;
+        self.exceeds(node, left.shortest)
+    }
+
+    /// Why no job on a node is long enough for a task of this many seconds.
+    fn exceeds(&self, node: &str, seconds: f64) -> Option<String> {
+        let limit = self.longest(self.history.partition_of(node))?;
+        let usable = usable_seconds(limit);
+        (seconds > usable).then(|| {
+            format!(
+                "the shortest task of '{node}' takes about {}, but its jobs can take {}, of which {} are for tasks. \
+                 Raise --time, or plan fewer benchmarks or another partition",
+                rough_duration(seconds),
+                rough_duration(limit),
+                rough_duration(usable),
+            )
+        })
     }
 
     /// A job for tasks that need several nodes: all idle nodes, if they can do a task; else the nodes of one task. Two such
@@ -267,7 +302,9 @@ impl View<'_> {
         }
         let meetings = &self.left.meetings;
         let is_here = |node: &String| matches!(self.availability(node), Availability::Idle | Availability::Busy(_));
-        let in_one_place = |meeting: &&JointTask| meeting.nodes.iter().all(is_here);
+        let in_one_place = |meeting: &&JointTask| {
+            meeting.nodes.iter().all(is_here) && self.exceeds(&meeting.node, meeting.seconds).is_none()
+        };
         let Some(first) = meetings.iter().find(in_one_place) else { return Vec::new() };
         let partition = self.history.partition_of(&first.node);
         let is_idle =
@@ -303,7 +340,7 @@ impl View<'_> {
             return Action::Stop { why };
         }
         if self.now < self.history.not_before {
-            return Action::Wait { why: format!("the last submission was refused: {}", self.history.last_refusal) };
+            return Action::Wait { why: self.history.why_pause.clone() };
         }
         if self.state.room == Some(0) {
             let why = format!("{} other jobs of this user fill the queue limit", self.state.queue.len());
@@ -315,9 +352,15 @@ impl View<'_> {
         });
         let elsewhere =
             nodes.iter().filter(|node| matches!(self.availability(node), Availability::Elsewhere(_))).count();
+        let alone = nodes.iter().find_map(|node| self.too_long(node));
+        let too_long = alone.or_else(|| {
+            let mut meetings = self.left.meetings.iter().filter(|_| meeting);
+            meetings.find_map(|meeting| self.exceeds(&meeting.node, meeting.seconds))
+        });
         match down {
             Some((node, why, true)) => {
-                Action::GiveUp { node: node.to_owned(), why: format!("never became available: {why}") }
+                let waited = rough_duration(self.options.patience_seconds);
+                Action::GiveUp { node: node.to_owned(), why: format!("it was not available for {waited}: {why}") }
             }
             Some((node, why, false)) => Action::Wait { why: format!("the node '{node}' is not available: {why}") },
             None if elsewhere > 0 => Action::Stop {
@@ -325,6 +368,7 @@ impl View<'_> {
                     "{elsewhere} nodes of the plan are not in this allocation. Run it again in one that has them"
                 ),
             },
+            None if too_long.is_some() => Action::Stop { why: too_long.unwrap_or_default() },
             None if nodes.iter().all(|node| self.history.is_hopeless(node)) => {
                 Action::Wait { why: "abandoned nodes still have workers that another campaign started".to_owned() }
             }
@@ -339,7 +383,12 @@ impl View<'_> {
                 && self.history.jobs.contains_key(&job.id)
         });
         let running = self.ours().filter(|(_, phase, _)| *phase == Phase::Running).count();
-        let why = pending.map(|job| format!("; {} waits: {}", job.id, job.reason)).unwrap_or_default();
-        format!("{running} of {ours} jobs run{why}")
+        let why = pending.map(|job| format!(" (job {}: {})", job.id, job.reason)).unwrap_or_default();
+        let waiting = format!("{} waiting{why}", ours - running);
+        match (running, ours - running) {
+            (_, 0) => format!("{} running", counted(running as u64, "job")),
+            (0, _) => format!("no job running, {waiting}"),
+            _ => format!("{} running, {waiting}", counted(running as u64, "job")),
+        }
     }
 }

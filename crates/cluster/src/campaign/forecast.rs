@@ -19,8 +19,8 @@ pub struct Forecast {
     pub scripts: Vec<String>,
     /// How many jobs could be in the queue, by the user's limits and other jobs.
     pub at_a_time: u32,
-    /// The makespan in seconds.
-    pub seconds: f64,
+    /// The makespan in seconds of the tasks of single nodes, then of those that need several.
+    pub seconds: Vec<f64>,
 }
 
 /// The forecast for a plan, which need not have been written.
@@ -39,17 +39,20 @@ pub fn forecast(
         in_turn(&seconds.collect::<Vec<_>>(), at_a_time)
     });
     Ok(Forecast {
-        seconds: seconds.sum(),
+        seconds: seconds.collect(),
         scripts: stages.iter().flatten().map(|job| scheduler.script(job).text()).collect(),
         at_a_time,
     })
 }
 
-/// The scripts of all jobs that would be submitted without limits.
-pub fn scripts(folder: &Folder, options: &Options, scheduler: &dyn Scheduler) -> Result<Vec<String>> {
+/// The scripts of all jobs that would be submitted if the queue had room for them.
+pub fn scripts(folder: &Folder, options: &Options, scheduler: &mut dyn Scheduler) -> Result<Vec<String>> {
     let plan = folder.plan()?;
-    let left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
-    let stages = stages(&plan, left, options, BTreeMap::new());
+    let mut left = remaining::look(folder, &plan, &mut remaining::NeedsCache::default())?;
+    left.exclude(&options.exclude);
+    // Without the scheduler's answer its limits are unknown.
+    let bounds = scheduler.poll().map(|state| state.bounds).unwrap_or_default();
+    let stages = stages(&plan, left, options, bounds);
     Ok(stages.iter().flatten().map(|job| scheduler.script(job).text()).collect())
 }
 
@@ -119,12 +122,12 @@ mod tests {
         let options = Options { nodes_per_job: 1, ..Options::default() };
         let of = |room| forecast(&plan, &tasks, &options, &mut Limited(room)).unwrap();
         let free = of(None);
-        assert_eq!((free.scripts.len(), free.at_a_time, free.seconds), (4, 4, 30.0 + 90.0));
+        assert_eq!((free.scripts.len(), free.at_a_time, free.seconds), (4, 4, vec![30.0, 90.0]));
         assert!(free.scripts[0].contains("Alone") && free.scripts[3].contains("Together"), "{:?}", free.scripts);
         assert!(free.scripts[3].contains("n1,n2,n3"), "{:?}", free.scripts);
-        assert_eq!((of(Some(1)).at_a_time, of(Some(1)).seconds), (1, 90.0 + 90.0));
-        assert_eq!((of(Some(2)).seconds, of(Some(0)).seconds), (60.0 + 90.0, 180.0));
+        assert_eq!((of(Some(1)).at_a_time, of(Some(1)).seconds), (1, vec![90.0, 90.0]));
+        assert_eq!((of(Some(2)).seconds, of(Some(0)).seconds), (vec![60.0, 90.0], vec![90.0, 90.0]));
         let together = forecast(&plan, &tasks, &Options::default(), &mut Limited(None)).unwrap();
-        assert_eq!((together.scripts.len(), together.seconds), (2, 120.0), "one job of all, twice");
+        assert_eq!((together.scripts.len(), together.seconds), (2, vec![30.0, 90.0]), "one job of all, twice");
     }
 }

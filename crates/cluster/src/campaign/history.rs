@@ -5,12 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::cluster::{PlanNode, SubmittedJob};
 
 use super::remaining::Remaining;
-use crate::scheduler::job::{Availability, Job, JobTasks, Phase, Refusal, SchedulerState};
+use crate::scheduler::job::{Availability, EndedBy, Job, JobTasks, Phase, Refusal, SchedulerState};
 
 /// Jobs in a row without a finished task after which a node is given up.
 const FRUITLESS_JOBS: u32 = 3;
 /// Refused submissions in a row after which a node is given up, or the campaign if they were for several nodes.
 const REFUSALS: u32 = 10;
+/// Jobs in a row that were cancelled after which the campaign ends: someone does not want them.
+const CANCELS: u32 = 10;
+/// Jobs in a row that ended at their time limit, without a finished task, after which the campaign ends.
+const TIMEOUTS: u32 = 3;
 /// The first pause after a refusal, in seconds; each further refusal in a row doubles it.
 const FIRST_PAUSE_SECONDS: f64 = 30.0;
 const LONGEST_PAUSE_SECONDS: f64 = 300.0;
@@ -52,10 +56,17 @@ pub(super) struct History {
     /// Refusals in a row because of a limit, and until when nothing is submitted.
     limited: u32,
     pub(super) not_before: f64,
-    pub(super) last_refusal: String,
+    /// Why nothing is submitted until then.
+    pub(super) why_pause: String,
     /// Jobs in a row that were refused as invalid, and whether one was ever accepted.
     wrong: u32,
     taken: bool,
+    last_refusal: String,
+    /// Jobs in a row, without progress, that were cancelled, and that ended at their time limit.
+    cancels: u32,
+    timeouts: u32,
+    /// Why no job of this plan can be submitted.
+    pub(super) unusable: Option<String>,
     /// Jobs of several nodes in a row without progress.
     fruitless_meetings: u32,
     /// Whether tasks of several nodes may run now.
@@ -122,13 +133,24 @@ impl History {
         self.jobs.insert(noted.id.clone(), job);
     }
 
+    /// Submits nothing for a while, the longer the more often it was in vain.
+    fn pause(&mut self, times: u32, now: f64, why: String) {
+        let doubled = FIRST_PAUSE_SECONDS * 2_f64.powi(i32::try_from(times.min(10)).unwrap_or(10));
+        self.not_before = now + doubled.min(LONGEST_PAUSE_SECONDS);
+        self.why_pause = why;
+    }
+
     pub(super) fn refused(&mut self, job: &Job, refusal: &Refusal, now: f64) {
         self.last_refusal = refusal.to_string();
         match refusal {
             Refusal::Limit(_) | Refusal::Unreachable(_) => {
-                let doubled = FIRST_PAUSE_SECONDS * 2_f64.powi(i32::try_from(self.limited.min(10)).unwrap_or(10));
-                self.not_before = now + doubled.min(LONGEST_PAUSE_SECONDS);
+                self.pause(self.limited, now, format!("the last submission was refused: {refusal}"));
                 self.limited += 1;
+            }
+            Refusal::Options(said) => {
+                self.unusable = Some(format!(
+                    "the scheduler refuses the jobs of this plan: {said}. Correct the options of --sbatch"
+                ));
             }
             Refusal::Wrong(said) => {
                 self.wrong += 1;
@@ -173,6 +195,9 @@ impl History {
         let job = self.jobs.remove(&id)?;
         let mut fruitless = job.nodes.clone();
         fruitless.retain(|node| left.over_on(node) <= job.over[node]);
+        if fruitless.len() < job.nodes.len() {
+            (self.cancels, self.timeouts) = (0, 0);
+        }
         // The tasks of another campaign's job are unknown.
         let tasks = job.tasks?;
         if tasks == JobTasks::Together {
@@ -204,8 +229,22 @@ impl History {
         })
     }
 
-    /// A job was preempted, for which its nodes are not at fault.
-    pub(super) fn excuse(&mut self, job: &EndedJob) {
+    /// Takes back that a job counts against its nodes, unless what ended it is their fault.
+    pub(super) fn excuse(&mut self, job: &EndedJob, by: EndedBy, now: f64) {
+        match by {
+            EndedBy::Preemption => {}
+            // The node that failed is down, or it fails again in a job of its own.
+            EndedBy::NodeFailure if job.nodes.len() > 1 => {
+                // Jobs continue without any node but the first, on which the script runs.
+                self.trouble(&job.nodes[0]).unseen = true;
+            }
+            EndedBy::Cancel => {
+                self.pause(0, now, format!("the job {} was cancelled", job.id));
+                self.cancels += 1;
+            }
+            EndedBy::TimeLimit => self.timeouts += 1,
+            EndedBy::NodeFailure | EndedBy::Itself | EndedBy::OutOfMemory => return,
+        }
         if job.together {
             self.fruitless_meetings = self.fruitless_meetings.saturating_sub(1);
             return;
@@ -238,7 +277,17 @@ impl History {
         self.nodes.iter().filter_map(move |(node, trouble)| Some((node.as_str(), why(trouble)?)))
     }
 
+    /// Why no more jobs are submitted.
     pub(super) fn nothing_is_taken(&self) -> Option<String> {
+        if self.unusable.is_some() {
+            return self.unusable.clone();
+        }
+        if self.cancels >= CANCELS {
+            return Some(format!("{CANCELS} jobs in a row were cancelled"));
+        }
+        if self.timeouts >= TIMEOUTS {
+            return Some(format!("{TIMEOUTS} jobs in a row ended at their time limit before any of their tasks"));
+        }
         let why = || format!("{REFUSALS} submissions in a row were refused: {}", self.last_refusal);
         (self.wrong >= REFUSALS).then(why)
     }

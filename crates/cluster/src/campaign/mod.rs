@@ -3,8 +3,10 @@
 pub mod decide;
 pub mod forecast;
 mod history;
+pub mod mark;
 mod probe;
 mod remaining;
+pub mod retry;
 pub mod run;
 #[cfg(test)]
 mod tests;

@@ -102,11 +102,11 @@ pub(super) fn suspects<'j>(folder: &Folder, job: &'j EndedJob, end: Option<&JobE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::support::{Scratch, claim, scratch};
+    use crate::tests::support::{Scratch, claim, plan_folder};
 
     /// A plan's folder with the probe file `p-1`.
     fn probed() -> (Scratch, Folder) {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let folder = Folder::at(scratch.path());
         fs::create_dir_all(folder.log()).unwrap();
         ask(&folder, "p-1", &claim("a")).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     fn a_cancelled_job_is_not_the_nodes_fault() {
         let (_scratch, folder) = probed();
         let jobs = job(&["n1", "n2"]);
-        assert_eq!(why_nothing(&folder, &jobs, "n1", Some(&end("PREEMPTED"))), "the scheduler reports PREEMPTED");
+        assert_eq!(why_nothing(&folder, &jobs, "n1", Some(&end("CANCELLED"))), "the scheduler reports CANCELLED");
         assert_eq!(suspects(&folder, &jobs, Some(&end("PREEMPTED"))), Vec::<&str>::new());
         assert_eq!(suspects(&folder, &jobs, Some(&end("FAILED"))), ["n1"], "the script did not begin");
         answer(&folder, "n1");

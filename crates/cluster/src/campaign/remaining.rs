@@ -24,6 +24,8 @@ pub(super) struct NodeRemaining {
     /// Unfinished tasks of this node alone.
     pub(super) alone: u32,
     pub(super) seconds: f64,
+    /// Expected seconds of the shortest of them.
+    pub(super) shortest: f64,
     /// Finished tasks of all kinds.
     pub(super) over: u32,
 }
@@ -49,12 +51,21 @@ impl Remaining {
         let seconds = kind.seconds.max(0.0);
         if kind.with.is_empty() {
             let left = self.nodes.entry(node.to_owned()).or_default();
+            left.shortest = if left.alone == 0 { seconds } else { left.shortest.min(seconds) };
             left.alone += 1;
             left.seconds += seconds;
         } else {
             let nodes = std::iter::once(node).chain(kind.with.iter().map(String::as_str)).map(str::to_owned).collect();
             self.meetings.push(JointTask { node: node.to_owned(), task: task.to_owned(), nodes, seconds });
         }
+    }
+
+    /// Without nodes that were excluded, and without tasks that need one of them; how many tasks these are.
+    pub(super) fn exclude(&mut self, nodes: &[String]) -> u64 {
+        let all = self.all();
+        self.nodes.retain(|node, _| !nodes.contains(node));
+        self.meetings.retain(|meeting| !meeting.nodes.iter().any(|node| nodes.contains(node)));
+        all - self.all()
     }
 
     /// Expected seconds of a job with these tasks on these nodes.

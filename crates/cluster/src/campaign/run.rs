@@ -1,21 +1,22 @@
 //! A campaign: submits jobs for a plan's unfinished tasks until every task is finished or nothing more can be done. It can be
 //! killed at any time, started again, and run twice at once: the remaining tasks are read from the plan's folder every time.
 
-use std::fs;
 use std::time::Duration;
 
-use model::cluster::{Claim, Outcome, OutcomeStatus, Plan, SubmittedJob, Task};
+use model::cluster::{Claim, JobEnded, Outcome, OutcomeStatus, Plan, SubmittedJob, Task};
+use model::number::counted;
 use sys::clock::{monotonic_raw_seconds, utc_now};
 use sys::process::stop_signal;
 
 use super::decide::{Action, Options, decide};
 use super::history::{EndedJob, History};
+use super::mark;
 use super::probe;
 use super::remaining::{self, Remaining};
 use crate::attempt::publish::skip;
 use crate::claims::claim::{claim, claimer, claims, has_worker, is_gone, take_over};
 use crate::error::{Result, cannot_read};
-use crate::folder::{Folder, OUTCOME, State, make_folder, read, write};
+use crate::folder::{Folder, make_folder, read, write};
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{Job, JobEnd, Phase, Scheduler, SchedulerState};
 use crate::tasks::{self, add, lease};
@@ -55,6 +56,34 @@ pub enum CampaignEnd {
         signal: i32,
         jobs: Vec<String>,
     },
+}
+
+impl CampaignEnd {
+    /// The exit status of the command that ran it.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::AllFinished { without_result: 0 } => 0,
+            Self::AllFinished { .. } | Self::Stopped { .. } => 1,
+            Self::Interrupted { signal, .. } => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+impl std::fmt::Display for CampaignEnd {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::AllFinished { without_result: 0 } => write!(formatter, "every task has ended"),
+            Self::AllFinished { without_result } => {
+                write!(formatter, "every task has ended, {without_result} without a result")
+            }
+            Self::Stopped { left, why } => write!(formatter, "{} left: {why}", tasks_are(*left)),
+            Self::Interrupted { .. } => write!(formatter, "interrupted"),
+        }
+    }
+}
+
+fn tasks_are(count: u64) -> String {
+    format!("{} {}", counted(count, "task"), if count == 1 { "is" } else { "are" })
 }
 
 /// A clock; tests simulate one.
@@ -107,6 +136,7 @@ pub struct CampaignContext<'a> {
 pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>) -> Result<CampaignEnd> {
     let plan = folder.own_plan()?;
     make_folder(&folder.log())?;
+    mark::forget_cancel(folder);
     let history = History::new(&plan.nodes, context.queues);
     let mut campaign = Campaign {
         folder,
@@ -121,8 +151,16 @@ pub fn run(folder: &Folder, options: &Options, context: &mut CampaignContext<'_>
         last: None,
         away_since: None,
         confirmed: false,
+        excluded: 0,
     };
-    campaign.drive()
+    campaign.set_mark("it has begun", None)?;
+    let ended = folder.unless_lost(campaign.drive());
+    let (text, status) = match &ended {
+        Ok(ended) => (ended.to_string(), ended.status()),
+        Err(error) => (error.to_string(), 1),
+    };
+    let _ = mark::set(folder, &campaign.us, &text, Some(status));
+    ended
 }
 
 /// Seconds between two polls: at first, and at most.
@@ -144,6 +182,8 @@ struct Campaign<'a, 'm> {
     last: Option<(SchedulerState, Remaining)>,
     away_since: Option<f64>,
     confirmed: bool,
+    /// Unfinished tasks of excluded nodes.
+    excluded: u64,
 }
 
 impl Campaign<'_, '_> {
@@ -163,6 +203,20 @@ impl Campaign<'_, '_> {
         }
     }
 
+    /// Heartbeat: what the campaign waits for.
+    fn set_mark(&self, text: &str, ended: Option<u8>) -> Result<()> {
+        mark::set(self.folder, &self.us, text, ended)
+    }
+
+    /// The unfinished tasks of nodes that are not excluded. The plan must be there, because missing folders look like
+    /// finished nodes.
+    fn look(&mut self) -> Result<Remaining> {
+        let mut left = remaining::look(self.folder, &self.plan, &mut self.known)?;
+        self.folder.require()?;
+        self.excluded = left.exclude(&self.options.exclude);
+        Ok(left)
+    }
+
     fn drive(&mut self) -> Result<CampaignEnd> {
         loop {
             let now = self.context.clock.now();
@@ -179,7 +233,11 @@ impl Campaign<'_, '_> {
                 self.remark("the scheduler answers again".to_owned());
             }
             // After the queue, so that tasks finished by an ended job are seen.
-            let left = remaining::look(self.folder, &self.plan, &mut self.known)?;
+            let left = self.look()?;
+            if mark::is_cancelled(self.folder) {
+                let why = "assay cluster cancel ended the campaign".to_owned();
+                return Ok(CampaignEnd::Stopped { left: left.all() + self.excluded, why });
+            }
             self.adopt(&state, &left);
             self.note_ends(&state, &left, now);
             self.note_silence(now);
@@ -187,6 +245,9 @@ impl Campaign<'_, '_> {
             let changed = self.last.as_ref() != Some(&(state.clone(), left.clone()));
             let mut pause = true;
             for action in actions {
+                if matches!(action, Action::Submit(_)) && self.history.unusable.is_some() {
+                    continue;
+                }
                 match self.carry_out(action, (&state, &left), now)? {
                     Next::Pause => {}
                     Next::AtOnce => pause = false,
@@ -206,7 +267,7 @@ impl Campaign<'_, '_> {
         }
         let since = *self.away_since.get_or_insert(now);
         if now - since > self.options.patience_seconds {
-            let left = remaining::look(self.folder, &self.plan, &mut self.known)?.all();
+            let left = self.look()?.all();
             let why = format!("the scheduler did not answer for {:.0} s: {error}", now - since);
             return Ok(Some(CampaignEnd::Stopped { left, why }));
         }
@@ -224,20 +285,32 @@ impl Campaign<'_, '_> {
     /// Reports why jobs finished nothing, and remembers which nodes may be at fault.
     fn note_ends(&mut self, state: &SchedulerState, left: &Remaining, now: f64) {
         for ended in self.history.observe(state, left, now) {
+            let end = self.context.scheduler.end_of(&ended.id);
+            self.note_end(&ended, end.as_ref());
             if ended.fruitless.is_empty() {
                 continue;
             }
-            let end = self.context.scheduler.end_of(&ended.id);
             for node in &ended.fruitless {
                 self.history.trouble(node).said = probe::why_nothing(self.folder, &ended, node, end.as_ref());
             }
             for node in probe::suspects(self.folder, &ended, end.as_ref()) {
                 self.history.trouble(node).unseen = true;
             }
-            if end.as_ref().is_some_and(JobEnd::is_preempted) {
-                self.history.excuse(&ended);
+            if let Some(end) = &end {
+                self.history.excuse(&ended, end.by(), now);
             }
             self.report_end(&ended, end.as_ref());
+        }
+    }
+
+    /// Adds to a job's file how it ended.
+    fn note_end(&self, ended: &EndedJob, end: Option<&JobEnd>) {
+        let path = self.folder.jobs().join(format!("{}.json", ended.id));
+        if let Ok(noted) = read::<SubmittedJob>(&path) {
+            let state = end.map(|end| end.state.clone());
+            let ended = JobEnded { state, fruitless: ended.fruitless.clone(), when: utc_now() };
+            // For `status` only.
+            let _ = write(&path, &SubmittedJob { ended: Some(ended), ..noted });
         }
     }
 
@@ -287,7 +360,10 @@ impl Campaign<'_, '_> {
                 let ended = skip_tasks(self.folder, &self.plan, of, &why, &self.us)?;
                 return Ok(if ended > 0 { Next::AtOnce } else { Next::Pause });
             }
-            Action::Wait { why } => (self.context.report)(CampaignEvent::Progress { over, left, why }),
+            Action::Wait { why } => {
+                self.set_mark(&why, None)?;
+                (self.context.report)(CampaignEvent::Progress { over, left, why });
+            }
             Action::Over => return self.next_stage(left, seen.0),
             Action::Stop { why } => return Ok(Next::End(CampaignEnd::Stopped { left, why })),
         }
@@ -308,6 +384,7 @@ impl Campaign<'_, '_> {
                     command: submitted.command,
                     probe: Some(name),
                     when: utc_now(),
+                    ended: None,
                 };
                 self.history.submitted(&noted, job, seen, now);
                 write(&self.folder.jobs().join(format!("{}.json", submitted.id)), &noted)?;
@@ -361,15 +438,19 @@ impl Campaign<'_, '_> {
                 let _ = self.context.scheduler.cancel(&job.id);
             }
         }
+        let left = self.excluded;
+        if left > 0 {
+            let why = format!("they need an excluded node ({})", self.options.exclude.join(","));
+            return Ok(Next::End(CampaignEnd::Stopped { left, why }));
+        }
         Ok(Next::End(CampaignEnd::AllFinished { without_result: self.without_result()? }))
     }
 
     fn without_result(&self) -> Result<u64> {
         let mut count = 0;
         for node in &self.plan.nodes {
-            let done = self.folder.tasks(State::Done, &node.name);
-            for entry in fs::read_dir(&done).into_iter().flatten().flatten() {
-                let path = entry.path().join(OUTCOME);
+            for name in tasks::finished(self.folder, &node.name)? {
+                let path = self.folder.outcome(&node.name, &name);
                 let outcome: Outcome = read(&path).map_err(cannot_read(&path))?;
                 count += u64::from(outcome.status != OutcomeStatus::Ok);
             }

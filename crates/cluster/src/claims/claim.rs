@@ -216,7 +216,7 @@ fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
 }
 
 /// Whether the claimer's process has certainly ended. Of another host, boot or namespace nothing is known.
-fn has_died(holder: &Claim, us: &Claim) -> bool {
+pub(crate) fn has_died(holder: &Claim, us: &Claim) -> bool {
     let comparable = holder.host == us.host && holder.boot.is_some() && holder.boot == us.boot;
     comparable && Owner::of(holder.pid).started != holder.pid_start
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use model::cluster::{HplPlan, NodeFacts, Outcome, OutcomeStatus, Plan, PlanNode, Task, Work};
 use model::machine::Machine;
@@ -85,7 +86,15 @@ impl World {
                 scope.spawn(move || {
                     let (leases, us) = (Leases::new(lease(&self.plan)), claimer(None).unwrap());
                     let (folder, plan) = (&self.folder, &self.plan);
-                    let context = NodeContext { folder, plan, node: &node, environment, leases: &leases, until: None };
+                    let context = NodeContext {
+                        folder,
+                        plan,
+                        node: &node,
+                        environment,
+                        leases: &leases,
+                        until: None,
+                        cancelled: &AtomicBool::new(false),
+                    };
                     let waits = Waits { linger, ..Waits::default() };
                     run_hpl(&IdleWorker { context: &context, us: &us, waits, report: &|_| {}, on_result: &|_, _| {} })
                         .unwrap()

@@ -214,7 +214,7 @@ fn try_address(text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::support::{claim, scratch};
+    use crate::tests::support::{claim, plan_folder};
 
     #[test]
     fn what_does_not_answer_is_named() {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_server_is_found_while_its_file_is_renewed() {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let folder = Folder::at(scratch.path());
         let record =
             ServerRecord { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_key_is_for_one_user_and_never_the_same() {
         use std::os::unix::fs::MetadataExt;
-        let scratch = scratch();
+        let scratch = plan_folder();
         let keys = ["door-a.key", "door-b.key"].map(|name| scratch.path().join(name));
         for key in &keys {
             write_key(key).unwrap();
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_program_that_starts_no_server_is_named_with_its_message() {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let folder = Folder::at(scratch.path());
         let open = |program: &str| {
             NodeServer::start(&folder, "n1", Some("127.0.0.0/8"), Path::new(program), &claim("a"))

@@ -300,7 +300,7 @@ fn is_half_of(ours: Span, other: Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::support::{claim, scratch};
+    use crate::tests::support::{claim, plan_folder};
 
     const LEASE: Duration = Duration::from_secs(60);
 
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn there_is_one_token_however_many_make_it_and_it_survives_its_holder() {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let folder = Folder::at(scratch.path());
         let claims: Vec<Claim> = (0..8).map(|number| claim(&format!("c{number}"))).collect();
         for _ in 0..20 {
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn only_who_waits_is_called_and_only_while_the_call_is_young() {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
         let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
         let (one, other) = (slot.wait_for(3, "n1").unwrap(), slot.wait_for(3, "n2").unwrap());
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn marks_count_the_pairs_measured_at_once() {
-        let scratch = scratch();
+        let scratch = plan_folder();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
         let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
         let waiting: Vec<ReadyNode> = (0..300).map(|node| slot.wait_for(0, &format!("n{node}")).unwrap()).collect();

@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::folder::is_plain_name;
 use crate::hpl;
 use crate::network::pairs;
+use crate::scheduler::script::usable_seconds;
+use crate::scheduler::slurm::NodeGroup;
 
 /// Ten times the largest cluster that the paths are built for.
 const MOST_NODES: usize = 100_000;
@@ -47,7 +49,11 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
         disk: Some(disk),
         ..bench::host::request(suite, machine)
     };
-    let plan = plan_of(&of, machine).map_err(|error| Error::Suite(error.to_string()))?;
+    let planned = |of: &RunRequest| plan_of(of, machine).map_err(|error| Error::Suite(error.to_string()));
+    for glob in request.filter.iter().flat_map(|globs| globs.split(',')) {
+        planned(&RunRequest { filter: Some(glob.to_owned()), ..of.clone() })?;
+    }
+    let plan = planned(&of)?;
     let pauses = f64::from(plan.sessions.saturating_sub(1)) * plan.pause_seconds;
     let mut areas: BTreeMap<Area, f64> = BTreeMap::new();
     for row in &plan.rows {
@@ -58,6 +64,9 @@ pub fn expected(request: &Request, machine: &Machine, disk: DiskTarget) -> Resul
         // A network between nodes needs two of them.
         let on_node = |area: &Area| !areas::rules(*area).uses.contains(&Resource::Network);
         areas.retain(|area, _| request.areas.contains(area) || on_node(area));
+    }
+    if let Some(area) = request.areas.iter().find(|area| !areas.contains_key(area)) {
+        return Err(Error::EmptyArea(*area));
     }
     for seconds in areas.values_mut() {
         *seconds = seconds.min(budget.map_or(f64::INFINITY, |budget| budget + AROUND_SECONDS));
@@ -113,6 +122,23 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
         ..plan.clone()
     };
     Ok((plan, tasks))
+}
+
+/// Checks that each task fits into a job of its node's partition.
+pub fn check_time_limits(plan: &Plan, tasks: &[Task], groups: &[NodeGroup]) -> Result<()> {
+    let partition: BTreeMap<&str, &Option<String>> =
+        plan.nodes.iter().map(|node| (node.name.as_str(), &node.partition)).collect();
+    for group in groups {
+        let Some(limit) = group.longest else { continue };
+        let usable = usable_seconds(limit);
+        let is_here = |task: &&Task| partition.get(task.node.as_str()).is_some_and(|of| **of == group.job_partition);
+        let longest = tasks.iter().filter(is_here).max_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        if let Some(task) = longest.filter(|task| task.seconds > usable) {
+            let partition = group.partition.clone();
+            return Err(Error::TimeLimit { task: task.name.clone(), seconds: task.seconds, partition, limit, usable });
+        }
+    }
+    Ok(())
 }
 
 fn check_nodes(nodes: &[PlanNode]) -> Result<()> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use model::cluster::{Plan, Task};
 
 use crate::error::{Error, Result, cannot_write};
-use crate::folder::{self, Folder, NODE, State, make_folder};
+use crate::folder::{self, Folder, NODE, PLAN, State};
 
 /// Where the program is in a plan's folder.
 pub(super) const PROGRAM: &str = "program/assay";
@@ -35,12 +35,12 @@ pub fn write(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Re
 }
 
 fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<()> {
-    make_folder(folder.path())?;
+    let make = |path: &Path| fs::create_dir_all(path).map_err(cannot_write(path));
     if plan.program_path == PROGRAM {
         copy_program(program, &folder.path().join(PROGRAM))?;
     }
     for name in FOLDERS {
-        make_folder(&folder.path().join(name))?;
+        make(&folder.path().join(name))?;
     }
     let mut of_node: BTreeMap<&str, Vec<&Task>> =
         plan.nodes.iter().map(|node| (node.name.as_str(), Vec::new())).collect();
@@ -66,14 +66,14 @@ fn fill(folder: &Folder, plan: &Plan, tasks: &[Task], program: &Path) -> Result<
     })?;
     let synced = File::open(folder.path()).and_then(|folder| rustix::fs::syncfs(folder).map_err(io::Error::from));
     synced.map_err(cannot_write(folder.path()))?;
-    folder::write(&folder.path().join("plan.json"), plan)
+    folder::write(&folder.path().join(PLAN), plan)
 }
 
 /// Makes the folders of these nodes and writes their tasks in place: no worker looks before `plan.json` exists.
 fn fill_nodes(folder: &Folder, nodes: &[(&str, Vec<&Task>)]) -> Result<()> {
     for (node, tasks) in nodes {
         let waiting = folder.tasks(State::Waiting, node);
-        make_folder(&waiting)?;
+        fs::create_dir_all(&waiting).map_err(cannot_write(&waiting))?;
         let path = waiting.join(format!("{NODE}.json"));
         fs::write(&path, "{}").map_err(cannot_write(&path))?;
         for task in tasks {
@@ -92,7 +92,7 @@ pub fn check_empty(folder: &Folder) -> Result<()> {
         return Err(Error::FolderIsFile(path));
     }
     let found = folder::names(&path)?;
-    if found.iter().any(|name| name == "plan.json") {
+    if found.iter().any(|name| name == PLAN) {
         return Err(Error::HasPlan(path));
     }
     if found.iter().any(|name| name == PROGRAM_FOLDER || name == State::Waiting.name()) {
@@ -101,17 +101,22 @@ pub fn check_empty(folder: &Folder) -> Result<()> {
     found.into_iter().next().map_or(Ok(()), |other| Err(Error::NotEmpty(path, other)))
 }
 
-/// Copies the program, so that nodes run the one that made the plan.
+/// Links the program, or copies it from another file system, so that nodes run the one that made the plan.
 fn copy_program(from: &Path, to: &Path) -> Result<()> {
-    to.parent().map_or(Ok(()), make_folder)?;
-    let copied = fs::copy(from, to)
-        .and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(0o755)))
-        .and_then(|()| File::open(to)?.sync_all());
+    let copy = || {
+        fs::copy(from, to)?;
+        fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
+        File::open(to)?.sync_all()
+    };
+    let made = to.parent().map_or(Ok(()), fs::create_dir_all);
+    let copied = made.and_then(|()| fs::hard_link(from, to).or_else(|_| copy()));
     copied.map_err(|error| Error::CopyProgram(from.to_owned(), Box::new(Error::Write(to.to_owned(), error))))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
     use crate::plan::request::make;
     use crate::tests::support::{expected_seconds as two, request, scratch};
@@ -126,8 +131,8 @@ mod tests {
         assert!(folder.plan().unwrap_err().to_string().contains("has no plan"));
         write(&folder, &plan, &tasks, &program).unwrap();
         assert_eq!(folder.plan().unwrap(), plan);
-        let copy = folder.program(&plan);
-        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o755);
+        let linked = fs::metadata(folder.program(&plan)).unwrap();
+        assert_eq!(linked.ino(), fs::metadata(&program).unwrap().ino(), "not copied where a link can be made");
         let task: Task = folder::read(&folder.path().join("waiting/n2/cpu.json")).unwrap();
         assert_eq!(task, tasks[2]);
         assert!(write(&folder, &plan, &tasks, &program).unwrap_err().to_string().contains("already has a plan"));

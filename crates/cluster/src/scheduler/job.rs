@@ -89,6 +89,8 @@ pub enum Refusal {
     Unreachable(String),
     /// The job itself is invalid.
     Wrong(String),
+    /// The user's options are invalid, such as the account: any job would be refused.
+    Options(String),
 }
 
 /// The state of a node.
@@ -160,25 +162,53 @@ pub struct JobEnd {
     pub exit: String,
 }
 
+/// What ended a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say which")]
+pub enum EndedBy {
+    /// Itself: its script ended.
+    Itself,
+    /// An operator, the user, or a deadline.
+    Cancel,
+    Preemption,
+    NodeFailure,
+    TimeLimit,
+    OutOfMemory,
+}
+
+/// What a state of a job means: what ended it, in words.
+pub fn meaning(state: &str) -> (EndedBy, &'static str) {
+    match state {
+        "CANCELLED" | "REVOKED" => (EndedBy::Cancel, "cancelled"),
+        "DEADLINE" => (EndedBy::Cancel, "ended by its deadline"),
+        "PREEMPTED" => (EndedBy::Preemption, "preempted by another job"),
+        "NODE_FAIL" | "BOOT_FAIL" => (EndedBy::NodeFailure, "a node failed"),
+        "TIMEOUT" => (EndedBy::TimeLimit, "ended by its time limit"),
+        "OUT_OF_MEMORY" => (EndedBy::OutOfMemory, "out of memory"),
+        "COMPLETED" => (EndedBy::Itself, "completed"),
+        _ => (EndedBy::Itself, "failed"),
+    }
+}
+
 impl JobEnd {
-    /// Another job took its nodes.
-    pub fn is_preempted(&self) -> bool {
-        self.state == "PREEMPTED"
+    /// What ended it.
+    pub fn by(&self) -> EndedBy {
+        meaning(&self.state).0
     }
 
     /// The job did not end by itself, and may never have begun.
     pub fn is_from_outside(&self) -> bool {
-        ["CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "REVOKED"].contains(&self.state.as_str())
+        !matches!(self.by(), EndedBy::Itself | EndedBy::OutOfMemory)
     }
 }
 
 impl std::fmt::Display for JobEnd {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The exit status of a job ended from outside means nothing.
-        if self.is_from_outside() {
-            write!(formatter, "{}", self.state)
-        } else {
-            write!(formatter, "{}, exit status {}", self.state, self.exit)
+        match meaning(&self.state) {
+            (EndedBy::Itself, _) => write!(formatter, "{}, exit status {}", self.state, self.exit),
+            (EndedBy::Cancel, _) => write!(formatter, "{}", self.state),
+            (_, words) => write!(formatter, "{} ({words})", self.state),
         }
     }
 }

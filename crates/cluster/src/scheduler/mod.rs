@@ -8,6 +8,6 @@ pub mod error;
 pub mod job;
 pub(crate) mod log;
 mod parse;
-mod script;
+pub mod script;
 pub mod slurm;
 pub mod words;

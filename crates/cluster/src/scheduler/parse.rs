@@ -1,11 +1,36 @@
 //! Parsers of what Slurm's commands print, by the manual pages of Slurm 20.11 to 25.05; `recorded/` has output of a real one. A
 //! line of another format is skipped as a remark; an output without any good line is an error. Pure.
 
+use std::collections::BTreeMap;
+
+use model::number::counted;
+
 use super::error::SchedulerError;
 use super::job::{Availability, JobEnd, Phase, Queued, Refusal};
 
 /// Arguments of `sinfo` for [`nodes`]: a line for each node in each partition.
 pub(super) const NODES: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%R|%t|%E"];
+
+/// Arguments of `sinfo` for [`hardware`].
+pub(super) const HARDWARE: &[&str] = &["sinfo", "--noheader", "-N", "-o", "%N|%c|%m|%G"];
+
+/// The hardware of each node in words: CPUs, memory, generic resources.
+pub(super) fn hardware(text: &str) -> BTreeMap<String, String> {
+    let node = |line: &str| {
+        let mut words = line.trim().splitn(4, '|');
+        let name = words.next()?.to_owned();
+        let (cpus, mib): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let devices = words.next().filter(|devices| !matches!(*devices, "" | "(null)"));
+        let devices = devices.map(|devices| format!(", {devices}")).unwrap_or_default();
+        Some((name, format!("{}, {}{devices}", counted(cpus, "CPU"), rough_size(mib))))
+    };
+    text.lines().filter_map(node).collect()
+}
+
+/// Memory as an operator reads it: nodes of the same model differ by some MiB.
+fn rough_size(mib: u64) -> String {
+    format!("{:.0} GiB", mib as f64 / 1024.0)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeLine {
@@ -84,6 +109,8 @@ pub(super) struct Partition {
     /// The longest time limit, in seconds.
     pub(super) longest: Option<u64>,
     pub(super) most_nodes: Option<u32>,
+    /// Whether other jobs can use a job's nodes although it asks for whole ones (`OverSubscribe=FORCE`).
+    pub(super) shared: bool,
 }
 
 /// Parses the output of `scontrol show partition -o`.
@@ -101,6 +128,7 @@ fn partition(line: &str) -> Option<Partition> {
             "QoS" => found.qos = Some(value.to_owned()).filter(|value| value != "N/A"),
             "MaxTime" => found.longest = duration(value),
             "MaxNodes" => found.most_nodes = value.parse().ok(),
+            "OverSubscribe" => found.shared = value.starts_with("FORCE"),
             _ => {}
         }
     }
@@ -185,7 +213,20 @@ fn limit(words: [&str; 4]) -> Option<u32> {
 pub(super) fn job_end(text: &str) -> Option<JobEnd> {
     let value = |key: &str| text.split_whitespace().find_map(|word| word.strip_prefix(key));
     let (state, exit) = (value("JobState=")?, value("ExitCode=")?);
-    // A job that is requeued or completing has not ended.
+    ended(state, exit)
+}
+
+/// Arguments of `sacct` for [`accounted_end`], before the job's id: the controller forgets jobs after some minutes.
+pub(super) const ACCOUNTED: &[&str] = &["sacct", "-n", "-P", "-X", "-o", "State,ExitCode", "-j"];
+
+/// How a job ended, from the output of [`ACCOUNTED`], such as `CANCELLED by 1000|0:15`.
+pub(super) fn accounted_end(text: &str) -> Option<JobEnd> {
+    let (state, exit) = text.lines().last()?.trim().split_once('|')?;
+    ended(state.split(' ').next()?, exit)
+}
+
+/// A job that is requeued or completing has not ended.
+fn ended(state: &str, exit: &str) -> Option<JobEnd> {
     let is_over = !["PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED"].contains(&state);
     is_over.then(|| JobEnd { state: state.to_owned(), exit: exit.to_owned() })
 }
@@ -222,6 +263,22 @@ const UNREACHABLE: &[&str] = &[
     "system is shutting down",
 ];
 
+/// Messages about options that every job of the plan has.
+const OPTIONS: &[&str] = &[
+    "Invalid account",
+    "Invalid qos",
+    "Invalid partition name",
+    "invalid partition specified",
+    "Invalid feature specification",
+    "Invalid reservation",
+    "Requested reservation is invalid",
+    "Invalid license",
+    "Invalid generic resource",
+    "not permitted to use this partition",
+    "unrecognized option",
+    "invalid option",
+];
+
 /// The kind of a refusal by `sbatch` or `srun`.
 pub(super) fn refusal(said: &str) -> Refusal {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
@@ -234,6 +291,8 @@ pub(super) fn refusal(said: &str) -> Refusal {
         Refusal::Limit(text)
     } else if has(UNREACHABLE) {
         Refusal::Unreachable(text)
+    } else if has(OPTIONS) {
+        Refusal::Options(text)
     } else {
         Refusal::Wrong(text)
     }

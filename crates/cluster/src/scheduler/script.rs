@@ -30,6 +30,11 @@ fn signal_before(seconds: u64) -> u64 {
     SIGNAL_BEFORE_SECONDS.min(seconds / 4)
 }
 
+/// Seconds that a job with this time limit has for tasks.
+pub fn usable_seconds(limit: f64) -> f64 {
+    limit - signal_before(model::unit::whole_part(limit.max(0.0))) as f64
+}
+
 fn minutes(job: &Job) -> u64 {
     model::unit::whole_part((job.seconds / 60.0).ceil().clamp(1.0, 366.0 * 24.0 * 60.0))
 }

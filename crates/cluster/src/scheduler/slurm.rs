@@ -182,8 +182,12 @@ impl Scheduler for Slurm {
     }
 
     fn end_of(&mut self, id: &str) -> Option<JobEnd> {
-        // The controller forgets jobs after `MinJobAge`, by default five minutes.
-        parse::job_end(&ask(&["scontrol", "show", "job", "-o", id], &self.environment).ok()?.stdout)
+        let shown = ask(&["scontrol", "show", "job", "-o", id], &self.environment).map(|called| called.stdout);
+        let accounted = || {
+            let words = [parse::ACCOUNTED, &[id]].concat();
+            parse::accounted_end(&ask(&words, &self.environment).ok()?.stdout)
+        };
+        shown.map_or_else(|_| accounted(), |text| parse::job_end(&text))
     }
 }
 
@@ -193,20 +197,69 @@ impl Scheduler for Slurm {
 pub enum NodeSelection {
     /// By an expression such as `n[1-4],gpu7`.
     Expression(String),
-    Partition(String),
+    Partitions(Vec<String>),
     All,
     Idle,
 }
 
-/// Slurm's selected nodes, each with the partition for its jobs: the requested, `None` for the default, else the first.
-pub fn choose(wanted: &NodeSelection, environment: &Environment) -> Result<Vec<PlanNode>, SchedulerError> {
+/// Nodes of a plan with the same partition and hardware.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeGroup {
+    /// The partition's name.
+    pub partition: String,
+    /// The partition that its jobs request; `None` for the default.
+    pub job_partition: Option<String>,
+    /// CPUs, memory and devices, as far as Slurm knows them.
+    pub hardware: String,
+    /// The names.
+    pub nodes: Vec<String>,
+    /// The longest time limit of a job, in seconds.
+    pub longest: Option<f64>,
+    /// Whether other jobs can use its nodes at the same time (`OverSubscribe=FORCE`).
+    pub shared: bool,
+}
+
+/// Slurm's selected nodes without some, each with the partition for its jobs: the requested, `None` for the default, else
+/// the first; and their groups, the largest first.
+pub fn choose(
+    wanted: &NodeSelection,
+    without: &[String],
+    environment: &Environment,
+) -> Result<(Vec<PlanNode>, Vec<NodeGroup>), SchedulerError> {
     let lines = parse::nodes(&ask(parse::NODES, environment)?.stdout)?;
     let partitions = parse::partitions(&ask(&["scontrol", "show", "partition", "-o"], environment)?.stdout)?;
     let expression = match wanted {
         NodeSelection::Expression(expression) => expand(expression, environment)?,
         _ => Vec::new(),
     };
-    chosen(wanted, &expression, &lines, &partitions)
+    let mut nodes = chosen(wanted, &expression, &lines, &partitions)?;
+    nodes.retain(|node| !without.contains(&node.name));
+    let hardware = ask(parse::HARDWARE, environment).map(|called| parse::hardware(&called.stdout)).unwrap_or_default();
+    let groups = groups(&nodes, &partitions, &hardware);
+    Ok((nodes, groups))
+}
+
+fn groups(nodes: &[PlanNode], partitions: &[Partition], hardware: &BTreeMap<String, String>) -> Vec<NodeGroup> {
+    let mut groups: Vec<NodeGroup> = Vec::new();
+    for node in nodes {
+        let hardware = hardware.get(&node.name).cloned().unwrap_or_default();
+        let is_ours = |group: &&mut NodeGroup| group.job_partition == node.partition && group.hardware == hardware;
+        if let Some(group) = groups.iter_mut().find(is_ours) {
+            group.nodes.push(node.name.clone());
+            continue;
+        }
+        let of = used(partitions, std::slice::from_ref(&node.partition)).into_iter().next();
+        groups.push(NodeGroup {
+            partition: of.map(|of| of.name.clone()).unwrap_or_default(),
+            job_partition: node.partition.clone(),
+            hardware,
+            nodes: vec![node.name.clone()],
+            longest: of.and_then(|of| of.longest).map(|seconds| seconds as f64),
+            shared: of.is_some_and(|of| of.shared),
+        });
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
+    groups
 }
 
 /// The names in a node expression of Slurm.
@@ -255,13 +308,18 @@ fn chosen(
                 None => Err(SchedulerError::UnknownNode(name.clone())),
             })
             .collect::<Result<_, _>>()?,
-        NodeSelection::Partition(partition) => {
-            if !partitions.iter().any(|known| known.name == *partition) {
+        NodeSelection::Partitions(wanted) => {
+            let is_known = |name: &&String| partitions.iter().any(|known| known.name == **name);
+            if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
                 let known: Vec<&str> = partitions.iter().map(|known| known.name.as_str()).collect();
-                return Err(SchedulerError::UnknownPartition(partition.clone(), known.join(", ")));
+                return Err(SchedulerError::UnknownPartition(unknown.clone(), known.join(", ")));
             }
-            let of = lines.iter().filter(|line| line.partition == *partition);
-            of.map(|line| PlanNode { name: line.name.clone(), partition: Some(partition.clone()) }).collect()
+            // A node of several partitions is in the first that was requested.
+            let of = |name: &str, of: &[&parse::NodeLine]| {
+                let partition = wanted.iter().find(|wanted| of.iter().any(|line| line.partition == **wanted))?;
+                Some(PlanNode { name: name.to_owned(), partition: Some(partition.clone()) })
+            };
+            with_home.filter_map(|(name, lines)| of(name, lines)).collect()
         }
         NodeSelection::All => with_home.map(|(name, of)| node(name, of)).collect(),
         NodeSelection::Idle => with_home
@@ -301,13 +359,38 @@ mod tests {
         };
         assert_eq!(names(&NodeSelection::All, &[]).unwrap(), "n2:- n10:long n11:-");
         assert_eq!(names(&NodeSelection::Idle, &[]).unwrap(), "n2:-");
-        assert_eq!(names(&NodeSelection::Partition("long".into()), &[]).unwrap(), "n2:long n10:long");
+        let of = |names: &[&str]| NodeSelection::Partitions(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(names(&of(&["long"]), &[]).unwrap(), "n2:long n10:long");
+        assert_eq!(names(&of(&["debug", "long"]), &[]).unwrap(), "n2:debug n10:long n11:debug");
         assert_eq!(names(&NodeSelection::Expression("n10,n2".into()), &["n10", "n2"]).unwrap(), "n10:long n2:-");
         assert!(
             names(&NodeSelection::Expression("n3".into()), &["n3"]).unwrap_err().to_string().contains("no node 'n3'")
         );
-        let sentence = names(&NodeSelection::Partition("gpu".into()), &[]).unwrap_err().to_string();
+        let sentence = names(&of(&["long", "gpu"]), &[]).unwrap_err().to_string();
         assert!(sentence.contains("'gpu'") && sentence.contains("debug, long"), "{sentence}");
+    }
+
+    #[test]
+    fn nodes_of_other_hardware_or_another_partition_are_a_group_of_their_own() {
+        let hardware =
+            parse::hardware("n1|64|515000|(null)\nn2|64|515000|(null)\nn3|32|257000|gpu:a100:4\nbad|x|y|z\n");
+        let node = |name: &str, partition: Option<&str>| PlanNode {
+            name: name.into(),
+            partition: partition.map(str::to_owned),
+        };
+        let nodes = [node("n3", None), node("n1", None), node("n2", None), node("n4", Some("short"))];
+        let short = Partition { longest: Some(300), shared: true, ..partition("short", false) };
+        let found = groups(&nodes, &[partition("all", true), short], &hardware);
+        let texts = found.iter().map(|group| {
+            let NodeGroup { partition, hardware, nodes, longest, shared, .. } = group;
+            format!("{} {partition} {hardware} {longest:?} {shared}", nodes.join(","))
+        });
+        let expected = [
+            "n1,n2 all 64 CPUs, 503 GiB None false",
+            "n3 all 32 CPUs, 251 GiB, gpu:a100:4 None false",
+            "n4 short  Some(300.0) true",
+        ];
+        assert_eq!(texts.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use model::cluster::{Claim, HplPlan, Outcome, OutcomeStatus, Plan, Task};
@@ -23,7 +24,7 @@ use crate::network::idle::Waits;
 use crate::plan::request::make;
 use crate::plan::write::write;
 use crate::tasks::{finished, in_order, tally, tried, waiting};
-use crate::tests::support::{Scratch, document, expected_seconds, install, program, request, scratch};
+use crate::tests::support::{Scratch, document, expected_seconds, install, plan_folder, program, request, scratch};
 use crate::worker::{Worker, WorkerRole, work};
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -97,7 +98,15 @@ fn one_attempt(folder: &Folder, plan: &Plan, name: &str, most_seconds: f64, unti
     let task: Task = read(&held.path).unwrap();
     let leases = Leases::new(LEASE);
     let environment = worker("n1").environment;
-    let context = NodeContext { folder, plan, node: "n1", environment: &environment, leases: &leases, until };
+    let context = NodeContext {
+        folder,
+        plan,
+        node: "n1",
+        environment: &environment,
+        leases: &leases,
+        until,
+        cancelled: &AtomicBool::new(false),
+    };
     let call = ProgramCall {
         arguments: vec!["run".into(), "quick".into()],
         suite: "quick".into(),
@@ -113,7 +122,7 @@ fn outcome(folder: &Folder, name: &str) -> Outcome {
 
 #[test]
 fn of_many_that_claim_and_take_over_the_same_one_has_it() {
-    let scratch = scratch();
+    let scratch = plan_folder();
     let (waiting, running) = (scratch.path().join("waiting"), scratch.path().join("running"));
     fs::create_dir_all(&waiting).unwrap();
     let names: Vec<String> = (10..50).map(|number| format!("t{number}")).collect();
@@ -339,6 +348,23 @@ fn two_workers_of_a_node_do_each_task_once_and_leave_nothing() {
     assert!(folder.node("n1").join("facts.json").is_file());
     work(&folder, &worker("n2"), &mut |_| ()).unwrap();
     assert!(tally(&folder, &plan).unwrap().is_finished());
+}
+
+#[test]
+fn a_worker_whose_plan_is_moved_ends_with_an_error_and_makes_nothing_again() {
+    let (scratch, folder, _) = plan(&["n1"], "mv $here/plan $here/moved; exit 1\n");
+    let error = work(&folder, &worker("n1"), &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("is lost") && error.contains("moved or deleted"), "{error}");
+    assert!(!folder.path().exists(), "{:?}", names(folder.path()));
+    assert!(scratch.path().join("moved/plan.json").is_file());
+}
+
+#[test]
+fn a_worker_of_a_cancelled_plan_returns_its_task() {
+    let (_scratch, folder, plan) = plan(&["n1"], "touch $here/plan/cancelled; exec sleep 300\n");
+    let ended = work(&folder, &worker("n1"), &mut |_| ()).unwrap();
+    assert!(ended.sentence.contains("ended by assay cluster cancel"), "{ended:?}");
+    assert_eq!(tally(&folder, &plan).unwrap().nodes[0].waiting, ["cpu", "memory"]);
 }
 
 #[test]

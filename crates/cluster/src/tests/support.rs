@@ -35,6 +35,13 @@ pub(crate) fn scratch() -> Scratch {
     Scratch(path)
 }
 
+/// The folder of a plan that has nothing else.
+pub(crate) fn plan_folder() -> Scratch {
+    let scratch = scratch();
+    std::fs::write(scratch.path().join("plan.json"), "{}").unwrap();
+    scratch
+}
+
 /// A claimer that is only known by name.
 pub(crate) fn claim(id: &str) -> Claim {
     Claim { id: id.to_owned(), host: format!("host-of-{id}"), ..Claim::default() }

@@ -12,6 +12,8 @@
 //!                                    task is how often it was tried. TASK@CLAIM.lost: its worker went away in the middle
 //! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (ServerRecord)
 //! PLAN/net/                          who is ready for which round of pairs, and who was called (`cluster::network::slot`)
+//! PLAN/campaign.json                 CampaignMark: the last `assay cluster run`
+//! PLAN/cancelled                     `assay cluster cancel` was called: workers return their tasks
 //! PLAN/jobs/ID.json                  SubmittedJob: a job that `assay cluster run` submitted
 //! PLAN/probe/PROBE.json              Claim: who submitted the job that this was written for
 //! PLAN/probe/PROBE@NODE              a node of that job has found it, before its worker began: the node's own name
@@ -53,6 +55,12 @@ pub struct Plan {
     pub options: Vec<String>,
     /// Directory on each node in which disks are measured; `None` leaves it to `assay run`.
     pub directory: Option<String>,
+    /// How workers are started; `None` where only `assay cluster run` knows.
+    #[serde(default)]
+    pub launcher: Option<PlanLauncher>,
+    /// Whether its jobs have whole nodes; `false` where a partition shares them by force, `None` where it is unknown.
+    #[serde(default)]
+    pub exclusive: Option<bool>,
     /// The nodes, in the order in which they were named.
     pub nodes: Vec<PlanNode>,
     /// How pairs of nodes are chosen for the network; `None` where the network between nodes is not measured.
@@ -98,6 +106,14 @@ pub struct HplPlan {
 }
 
 crate::words::words! {
+    /// How workers are started on the nodes of a plan.
+    PlanLauncher, "launcher", {
+        /// By jobs of Slurm.
+        Slurm => "slurm",
+        /// Over ssh.
+        Ssh => "ssh",
+    }
+
     /// How pairs of nodes are chosen.
     Pairing, "pairing", {
         /// Every ordered pair, in n - 1 rounds.
@@ -303,4 +319,31 @@ pub struct SubmittedJob {
     pub probe: Option<String>,
     /// When, UTC, ISO 8601.
     pub when: String,
+    /// How it ended, once a campaign has seen that.
+    #[serde(default)]
+    pub ended: Option<JobEnded>,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct JobEnded {
+    /// The scheduler's word, such as `CANCELLED`, `PREEMPTED`, `NODE_FAIL`, `TIMEOUT`, `OUT_OF_MEMORY`; `None` if unknown.
+    pub state: Option<String>,
+    /// Its nodes on which it finished no task.
+    pub fruitless: Vec<String>,
+    /// When a campaign saw it, UTC, ISO 8601.
+    pub when: String,
+}
+
+/// The last campaign of a plan; the file's time of change is its last heartbeat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct CampaignMark {
+    /// Who it is.
+    pub claim: Claim,
+    /// What it waits for, or how it ended.
+    pub text: String,
+    /// Its exit status, once it has ended.
+    pub ended: Option<u8>,
 }

@@ -9,6 +9,6 @@ pub use document::{
     SCHEMA, SLOWER_THAN_BEFORE, SlowNode, SlowerNode, Standing, is_of_paths,
 };
 pub use folder::{
-    Claim, HplPlan, HplTask, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing, Plan, PlanNode, Role,
-    ServerRecord, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
+    CampaignMark, Claim, HplPlan, HplTask, JobEnded, NodeFacts, Outcome, OutcomeStatus, PLAN_SCHEMA, PairTask, Pairing,
+    Plan, PlanLauncher, PlanNode, Role, ServerRecord, SubmittedJob, SuiteTask, Task, Work, WorkerMark,
 };

@@ -1,5 +1,7 @@
 //! The progress of a plan, for people and programs: tasks, nodes and why they wait, jobs, the time left.
 
+use std::collections::BTreeMap;
+
 use model::cluster::NodeState;
 use serde::Serialize;
 
@@ -20,6 +22,8 @@ const MOST_JOBS: usize = 12;
 pub struct Progress {
     /// The plan's name.
     pub plan: String,
+    /// When this was found, UTC, ISO 8601.
+    pub when: String,
     /// Tasks by state.
     pub tasks: TaskCounts,
     /// Expected seconds of measuring left over all nodes, by measured times where known.
@@ -133,9 +137,61 @@ pub fn render(progress: &Progress, style: &Style) -> String {
     let title = format!("Plan {}", style.clean(&one_line(&progress.plan)));
     let bar = style.paint(&style.bar(share, bar_width), Tone::Accent);
     let mut head = vec![format!("{}  {bar}", style.paint(&cut(&title, 46, style), Tone::Strong)).trim_end().to_owned()];
-    head.extend(wrap(&summary(progress), "", style.width));
+    head.extend(wrap(&format!("{} {}", progress.when, summary(progress)), "", style.width));
     let notes = progress.notes.iter().flat_map(|note| wrap(&style.clean(&one_line(note)), "", style.width)).collect();
-    separated(&[head, nodes(progress, style), jobs(progress, style), notes])
+    separated(&[head, states(progress, style), nodes(progress, style), jobs(progress, style), notes])
+}
+
+/// The most reasons of a state that are listed.
+const MOST_REASONS: usize = 3;
+
+type State<'a> = (NodeState, Vec<&'a NodeProgress>);
+
+/// A line for each state of nodes: tasks, time left, and what most of its nodes do or wait for.
+fn states(progress: &Progress, style: &Style) -> Vec<String> {
+    let mut states: Vec<State<'_>> = Vec::new();
+    for node in &progress.nodes {
+        match states.iter_mut().find(|(state, _)| *state == node.state) {
+            Some((_, nodes)) => nodes.push(node),
+            None => states.push((node.state, vec![node])),
+        }
+    }
+    states.sort_by_key(|(state, _)| look(*state).0);
+    let texts = |of: &dyn Fn(&State<'_>) -> String, to: usize| cells(states.iter(), style, of, to);
+    let names = states.iter().map(|(state, _)| Cell::new(labels::state(*state), look(*state).1));
+    let tasks = |(_, nodes): &State<'_>| {
+        let sum = |count: fn(TaskCounts) -> u64| nodes.iter().map(|node| count(node.tasks)).sum::<u64>();
+        format!("{}/{}", sum(TaskCounts::over), sum(TaskCounts::all))
+    };
+    let left = |(_, nodes): &State<'_>| {
+        let longest = nodes.iter().map(|node| node.seconds_left).fold(0.0, f64::max);
+        if longest > 0.0 { duration(longest) } else { String::new() }
+    };
+    let mut blocks = vec![
+        block("Nodes", Align::Left, names.collect()),
+        block("count", Align::Right, texts(&|(_, nodes)| nodes.len().to_string(), 8)),
+        block("tasks", Align::Right, texts(&tasks, 14)),
+        block("longest left", Align::Right, texts(&left, 12)),
+    ];
+    let room = style.width.saturating_sub(table_width(&blocks, 2) + 2);
+    blocks.push(block("task or reason", Align::Left, texts(&|(_, nodes)| reasons(nodes), room)));
+    table(&blocks, 2, style)
+}
+
+/// What nodes do or wait for, the most frequent first, with the number of nodes.
+fn reasons(nodes: &[&NodeProgress]) -> String {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for text in nodes.iter().filter_map(|node| node.doing.as_deref().or(node.why.as_deref())) {
+        *reasons.entry(text).or_default() += 1;
+    }
+    let mut reasons: Vec<(usize, &str)> = reasons.into_iter().map(|(text, count)| (count, text)).collect();
+    reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let more = reasons.len().saturating_sub(MOST_REASONS);
+    let one =
+        |(count, text): &(usize, &str)| if nodes.len() > 1 { format!("{count}: {text}") } else { (*text).to_owned() };
+    let mut parts: Vec<String> = reasons.iter().take(MOST_REASONS).map(one).collect();
+    parts.extend((more > 0).then(|| format!("{more} more")));
+    one_line(&parts.join("; "))
 }
 
 /// The order and the tone of nodes in a state: nodes that need attention first, finished nodes last.

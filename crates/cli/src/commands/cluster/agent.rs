@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use bench::host;
+use cluster::error::Error;
 use cluster::folder::Folder;
 use cluster::network::idle::Waits;
 use cluster::worker::{Worker, WorkerRole, work};
@@ -44,9 +45,21 @@ pub(crate) fn agent(arguments: &AgentArgs) -> Result {
         },
         waits: Waits { linger: arguments.linger, ..Waits::default() },
     };
-    let ended = work(&Folder::at(&arguments.plan), &worker, &mut |sentence| complain(sentence))?;
+    let ended = match work(&Folder::at(&arguments.plan), &worker, &mut |sentence| complain(sentence)) {
+        Err(error) => return failed(&error),
+        Ok(ended) => ended,
+    };
     complain(&ended.sentence);
     Ok(ended.signal.map_or(Outcome::Done, Outcome::Interrupted))
+}
+
+/// A plan that is lost in the middle is a failure, not bad input.
+pub(super) fn failed(error: &Error) -> Result {
+    if matches!(error, Error::PlanLost(..)) {
+        complain(&error.to_string());
+        return Ok(Outcome::Failed);
+    }
+    Err(error.to_string())
 }
 
 /// Becomes another command of this program, or another program, which the kernel ends with the agent that started it, so

@@ -1,6 +1,7 @@
 //! `assay cluster`: the crate `cluster` works on a plan's folder, `report::cluster` renders.
 
 pub(crate) mod agent;
+mod cancel;
 mod plan;
 mod report;
 mod run;
@@ -14,6 +15,7 @@ pub(crate) fn cluster(command: &ClusterCommand) -> Result {
         ClusterCommand::Plan(arguments) => plan::plan(arguments),
         ClusterCommand::Run(arguments) => run::run(arguments),
         ClusterCommand::Status(arguments) => status::status(arguments),
+        ClusterCommand::Cancel(arguments) => cancel::cancel(arguments),
         ClusterCommand::Report(arguments) => report::report(arguments),
     }
 }

@@ -7,16 +7,17 @@ use bench::host::utc_now;
 use bench::target::look;
 use cluster::campaign::forecast::Forecast;
 use cluster::folder::Folder;
-use cluster::plan::request::{Request, expected, make};
+use cluster::plan::request::{Request, check_time_limits, expected, make};
 use cluster::plan::write::{check_empty, write};
 use cluster::scheduler::command::{Environment, find_program};
-use cluster::scheduler::slurm::{NodeSelection, choose};
+use cluster::scheduler::script::usable_seconds;
+use cluster::scheduler::slurm::{NodeGroup, NodeSelection, choose};
 use machine::Sysroot;
-use model::cluster::{HplPlan, Plan, PlanNode, Task, Work};
+use model::cluster::{HplPlan, Plan, PlanLauncher, PlanNode, Task, Work};
 use model::experiment::Area;
 use model::number::rough_duration as span;
 
-use super::run::forecast;
+use super::run::{forecast, node_list};
 use crate::args::cluster::PlanArgs;
 use crate::args::{Arguments, Command};
 use crate::commands::program::{own_file, program};
@@ -26,17 +27,18 @@ use crate::exit::{Outcome, Result, print};
 pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
     check_empty(&folder)?;
-    let request = request(arguments)?;
+    let (request, groups) = request(arguments)?;
     let directory = arguments.dir.clone().or_else(|| environment::store().ok().map(|store| store.root().to_owned()));
     // A directory of the nodes need not exist here.
     let named = arguments.dir.as_ref().is_some_and(|directory| directory.is_dir());
     let disk = look(directory.unwrap_or_else(|| ".".into()), named);
     let seconds = expected(&request, &machine::discover(&Sysroot::host()), disk)?;
     let (plan, tasks) = make(&request, &seconds)?;
+    check_time_limits(&plan, &tasks, &groups)?;
     if !arguments.dry_run {
         write(&folder, &plan, &tasks, &own_file()?)?;
     }
-    let mut text = summary(&plan, &tasks, &seconds, folder.path(), arguments.dry_run);
+    let mut text = summary(&plan, &tasks, &seconds, &groups, folder.path(), arguments.dry_run);
     if arguments.dry_run {
         // The plan is shown even if the scheduler does not respond.
         match forecast(folder.path(), &plan, &tasks) {
@@ -48,8 +50,8 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
     Ok(Outcome::Done)
 }
 
-fn request(arguments: &PlanArgs) -> Result<Request> {
-    let nodes = nodes(arguments)?;
+fn request(arguments: &PlanArgs) -> Result<(Request, Vec<NodeGroup>)> {
+    let Selected { nodes, groups, launcher } = nodes(arguments)?;
     check_options(&arguments.options)?;
     // The text of a suite's file becomes part of the plan: the nodes may not have the file.
     let is_file = Path::new(&arguments.suite).extension().is_some_and(|extension| extension == "toml");
@@ -73,6 +75,8 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         suite,
         options: arguments.options.clone(),
         directory: arguments.dir.as_ref().map(absolute).transpose()?,
+        launcher,
+        exclusive: (launcher == Some(PlanLauncher::Slurm)).then(|| !groups.iter().any(|group| group.shared)),
         nodes,
         pairing: arguments.pairs.0,
         network: arguments.network.clone(),
@@ -82,8 +86,8 @@ fn request(arguments: &PlanArgs) -> Result<Request> {
         seed: arguments.seed,
         ..Plan::default()
     };
-    let filter = arguments.filter.clone();
-    Ok(Request { plan, areas: arguments.area.clone(), filter, repeat: arguments.repeat })
+    let filter = (!arguments.filter.is_empty()).then(|| arguments.filter.join(","));
+    Ok((Request { plan, areas: arguments.area.clone(), filter, repeat: arguments.repeat }, groups))
 }
 
 fn hpl(arguments: &PlanArgs) -> Result<Option<HplPlan>> {
@@ -96,40 +100,62 @@ fn hpl(arguments: &PlanArgs) -> Result<Option<HplPlan>> {
     Ok(Some(HplPlan { program: program.clone(), launcher: launcher.collect(), most_seconds: Some(arguments.hpl_time) }))
 }
 
-fn nodes(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
-    let Some(path) = &arguments.hosts else { return of_slurm(arguments) };
+/// The nodes of a plan, and how they are reached.
+struct Selected {
+    nodes: Vec<PlanNode>,
+    groups: Vec<NodeGroup>,
+    launcher: Option<PlanLauncher>,
+}
+
+fn nodes(arguments: &PlanArgs) -> Result<Selected> {
+    let exclude = arguments.exclude.as_deref().map(node_list).transpose()?.unwrap_or_default();
+    let named = |names: Vec<String>, launcher| {
+        let names = names.into_iter().filter(|name| !exclude.contains(name));
+        let nodes = names.map(|name| PlanNode { name, partition: None }).collect();
+        Selected { nodes, groups: Vec::new(), launcher }
+    };
+    let Some(path) = &arguments.hosts else {
+        return match of_slurm(arguments)? {
+            Wanted::Names(names) => Ok(named(names, None)),
+            Wanted::OfSlurm(wanted, environment) => {
+                let (nodes, groups) = choose(&wanted, &exclude, &environment)?;
+                Ok(Selected { nodes, groups, launcher: Some(PlanLauncher::Slurm) })
+            }
+        };
+    };
     let cannot_read = |error: std::io::Error| format!("cannot read the file of hosts '{}': {error}", path.display());
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin()).map_err(cannot_read)?
     } else {
         std::fs::read_to_string(path).map_err(cannot_read)?
     };
-    Ok(named(hosts(&text)))
+    Ok(named(hosts(&text), Some(PlanLauncher::Ssh)))
+}
+
+enum Wanted {
+    Names(Vec<String>),
+    OfSlurm(NodeSelection, Environment),
 }
 
 /// The nodes by Slurm's names; without Slurm those of `--nodes`.
-fn of_slurm(arguments: &PlanArgs) -> Result<Vec<PlanNode>> {
+fn of_slurm(arguments: &PlanArgs) -> Result<Wanted> {
     let environment = Environment::of(&environment::everything());
     let has_slurm = find_program("scontrol", &environment).is_some();
-    let wanted = match (&arguments.nodes, &arguments.partition) {
-        (Some(names), _) if !has_slurm => {
-            return Ok(named(names.split(',').map(|name| name.trim().to_owned()).collect()));
+    let wanted = match &arguments.nodes {
+        Some(names) if !has_slurm => {
+            return Ok(Wanted::Names(names.split(',').map(|name| name.trim().to_owned()).collect()));
         }
-        (Some(expression), _) => NodeSelection::Expression(expression.clone()),
-        (None, Some(partition)) => NodeSelection::Partition(partition.clone()),
-        (None, None) if arguments.idle => NodeSelection::Idle,
-        (None, None) => NodeSelection::All,
+        Some(expression) => NodeSelection::Expression(expression.clone()),
+        None if !arguments.partition.is_empty() => NodeSelection::Partitions(arguments.partition.clone()),
+        None if arguments.idle => NodeSelection::Idle,
+        None => NodeSelection::All,
     };
     if !has_slurm {
         return Err(
             "Slurm is not installed here (no scontrol in PATH). List the nodes with --nodes or --hosts".to_owned()
         );
     }
-    Ok(choose(&wanted, &environment)?)
-}
-
-fn named(names: Vec<String>) -> Vec<PlanNode> {
-    names.into_iter().map(|name| PlanNode { name, partition: None }).collect()
+    Ok(Wanted::OfSlurm(wanted, environment))
 }
 
 fn hosts(text: &str) -> Vec<String> {
@@ -145,7 +171,8 @@ fn check_options(options: &[String]) -> Result<()> {
         Arguments::read(words).map_err(|why| format!("'{shown}' is not a valid option list of assay run: {why}"))?;
     let Some(Command::Run(run)) = read.command else { return Ok(()) };
     let measure = &run.measure;
-    let in_plan = run.suite.is_some() || measure.filter.is_some() || !measure.area.is_empty() || measure.dir.is_some();
+    let in_plan =
+        run.suite.is_some() || !measure.filter.is_empty() || !measure.area.is_empty() || measure.dir.is_some();
     let ours = measure.out.is_some() || measure.json.is_some() || measure.resume.is_some();
     if in_plan || ours || measure.list || measure.verify {
         return Err(format!(
@@ -156,7 +183,14 @@ fn check_options(options: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &Path, dry: bool) -> String {
+fn summary(
+    plan: &Plan,
+    tasks: &[Task],
+    seconds: &BTreeMap<Area, f64>,
+    groups: &[NodeGroup],
+    folder: &Path,
+    dry: bool,
+) -> String {
     let nodes = plan.nodes.len();
     let alone: f64 = seconds.values().sum();
     let areas: Vec<String> = seconds.iter().map(|(area, seconds)| format!("{area} {}", span(*seconds))).collect();
@@ -168,6 +202,7 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
         format!("nodes  {nodes}"),
         format!("tasks  {}, per node: {}", tasks.len(), areas.join(", ")),
     ];
+    lines.splice(2..2, groups.iter().map(|group| of_group(group, alone)));
     lines.extend((pairs > 0).then(|| format!("pairs  {pairs} tasks of the network between nodes")));
     lines.extend(hpl.map(|task| format!("HPL    across all nodes, up to about {}", span(task.seconds))));
     // HPL uses all nodes at once; other tasks one node each.
@@ -181,8 +216,28 @@ fn summary(plan: &Plan, tasks: &[Task], seconds: &BTreeMap<Area, f64>, folder: &
         span(total + together)
     ));
     lines.push("       (estimated on this machine; other nodes may take longer)".to_owned());
-    lines.extend((!dry).then(|| format!("next   assay cluster run {}", folder.display())));
+    let launcher = plan.launcher.filter(|launcher| *launcher == PlanLauncher::Ssh).map_or("", |_| "   (over ssh)");
+    lines.extend((!dry).then(|| format!("next   assay cluster run {}{launcher}", folder.display())));
     lines.join("\n") + "\n"
+}
+
+/// The most names of a group that are listed.
+const MOST_NAMES: usize = 4;
+
+/// A group of nodes, and what limits its jobs.
+fn of_group(group: &NodeGroup, seconds: f64) -> String {
+    let NodeGroup { partition, hardware, nodes, longest, shared, .. } = group;
+    let names =
+        if nodes.len() > MOST_NAMES { format!("{} …", nodes[..MOST_NAMES].join(" ")) } else { nodes.join(" ") };
+    let mut parts = vec![format!("       {} in {partition}: {names}", nodes.len())];
+    parts.extend((!hardware.is_empty()).then(|| hardware.clone()));
+    if let Some(longest) = longest {
+        let jobs = (seconds / usable_seconds(*longest)).ceil().max(1.0);
+        let several = if jobs > 1.0 { format!(", at least {jobs:.0} per node") } else { String::new() };
+        parts.push(format!("jobs of at most {}{several}", span(*longest)));
+    }
+    parts.extend(shared.then(|| "not exclusive: other jobs can run on the nodes and slow the benchmarks".to_owned()));
+    parts.join("; ")
 }
 
 /// What would be submitted, with the scripts.
@@ -193,7 +248,13 @@ fn ahead(by: &str, forecast: &Forecast) -> String {
         0 => "none of which your limits allow now".to_owned(),
         room => format!("at most {room} at a time by your limits and --max-jobs"),
     };
-    let end = span(*seconds);
+    let stages = match seconds.as_slice() {
+        [alone, together] if *together > 0.0 => {
+            format!(" ({} for tasks of single nodes, then {} across nodes)", span(*alone), span(*together))
+        }
+        _ => String::new(),
+    };
+    let end = span(seconds.iter().sum()) + &stages;
     format!(
         "jobs   {jobs} through {by}, {room}\nend    after {end}, if every node were idle and each job started at once\n\n{}\n",
         scripts.join("\n")
@@ -207,10 +268,15 @@ mod tests {
 
     #[test]
     fn what_would_be_submitted() {
-        let forecast = Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: 7200.0 };
+        let forecast =
+            Forecast { scripts: vec!["#!/bin/sh".into(), "true".into()], at_a_time: 2, seconds: vec![3600.0, 3600.0] };
         let text = ahead("Slurm", &forecast);
         assert!(text.starts_with("jobs   2 through Slurm, at most 2 at a time"), "{text}");
-        assert!(text.contains("after 2.0 h, if") && text.ends_with("#!/bin/sh\ntrue\n"), "{text}");
+        assert!(
+            text.contains("after 2.0 h (60 min for tasks of single nodes, then 60 min across nodes), if")
+                && text.ends_with("#!/bin/sh\ntrue\n"),
+            "{text}"
+        );
         assert!(ahead("Slurm", &Forecast { at_a_time: 0, ..forecast }).contains("none of which"));
     }
 

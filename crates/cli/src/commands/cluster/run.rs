@@ -5,6 +5,7 @@ use std::path::Path;
 use bench::host;
 use cluster::campaign::decide::Options;
 use cluster::campaign::forecast::{self, Forecast};
+use cluster::campaign::retry::retry;
 use cluster::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, SystemClock, run as run_campaign};
 use cluster::evaluate::{evaluate, second_pass};
 use cluster::folder::Folder;
@@ -14,7 +15,8 @@ use cluster::scheduler::job::{JobSettings, Scheduler};
 use cluster::scheduler::slurm::{self, Slurm};
 use cluster::scheduler::words::{checked_lines, checked_path};
 use indicatif::ProgressBar;
-use model::cluster::{Plan, Task};
+use model::cluster::{Plan, PlanLauncher, Task};
+use model::number::{counted, rough_duration};
 
 use crate::args::cluster::{Launcher, RunArgs};
 use crate::commands::program::program;
@@ -45,23 +47,36 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         lines: checked_lines(&arguments.sbatch)?,
     };
     let at_once = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
+    let launcher = launcher(arguments.launcher, &plan);
     let Chosen { mut scheduler, jobs, queues } =
-        choose(arguments.launcher, arguments.ssh_config.as_deref(), at_once, settings, &plan)?;
+        choose(launcher, arguments.ssh_config.as_deref(), at_once, settings, &plan)?;
+    if let Some(seconds) = arguments.time.filter(|_| queues) {
+        check_time(seconds, &plan, scheduler.as_mut())?;
+    }
+    let exclude = arguments.exclude.as_deref().map(node_list).transpose()?.unwrap_or_default();
+    if let Some(unknown) = exclude.iter().find(|name| plan.nodes.iter().all(|node| node.name != **name)) {
+        return Err(format!("the plan has no node '{unknown}', so it cannot be excluded"));
+    }
     let options = Options {
         max_jobs: arguments.max_jobs.unwrap_or(jobs),
         nodes_per_job: arguments.nodes_per_job,
         at_once: arguments.max_concurrent,
         job_seconds: arguments.time,
+        exclude,
         confirm: !arguments.no_confirm,
         patience_seconds: arguments.unreachable_timeout,
         poll_seconds: arguments.poll,
     };
     if arguments.dry_run {
-        let scripts = forecast::scripts(&folder, &options, scheduler.as_ref())?;
+        let scripts = forecast::scripts(&folder, &options, scheduler.as_mut())?;
         print(scripts.join("\n").as_bytes())?;
         return Ok(Outcome::Done);
     }
     host::note_stop_signals();
+    if arguments.retry {
+        let tasks = retry(&folder, &plan)?;
+        complain(&format!("{} run again", counted(tasks, "task")));
+    }
     let mut watch = Watch::new();
     let mut means = CampaignContext {
         scheduler: scheduler.as_mut(),
@@ -72,7 +87,49 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
     };
     let finished = run_campaign(&folder, &options, &mut means);
     drop(watch);
-    Ok(outcome(finished?, &arguments.folder, queues))
+    match finished {
+        Ok(finished) => Ok(outcome(&finished, &arguments.folder, queues)),
+        // What happens after the start is no bad input.
+        Err(error) => {
+            complain(&error.to_string());
+            Ok(Outcome::Failed)
+        }
+    }
+}
+
+/// The launcher to use: the one of the plan unless another is requested.
+fn launcher(requested: Launcher, plan: &Plan) -> Launcher {
+    match (requested, plan.launcher) {
+        (Launcher::Auto, Some(PlanLauncher::Ssh)) => Launcher::Ssh,
+        (requested, _) => requested,
+    }
+}
+
+/// Refuses a time limit that no job of the plan can have. A scheduler that does not answer is waited for later.
+fn check_time(seconds: f64, plan: &Plan, scheduler: &mut dyn Scheduler) -> Result<()> {
+    let Ok(state) = scheduler.poll() else { return Ok(()) };
+    for node in &plan.nodes {
+        let limit = state.bounds(node.partition.as_deref()).seconds.map(|limit| limit as f64);
+        if let Some(limit) = limit.filter(|limit| seconds > *limit) {
+            let partition =
+                node.partition.as_deref().map_or("the default partition".into(), |name| format!("'{name}'"));
+            return Err(format!(
+                "--time {} is above the time limit of {partition}: {}",
+                rough_duration(seconds),
+                rough_duration(limit)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Nodes by name, or by an expression where Slurm is installed.
+pub(super) fn node_list(list: &str) -> Result<Vec<String>> {
+    let environment = Environment::of(&environment::everything());
+    if find_program("scontrol", &environment).is_some() {
+        return Ok(slurm::expand(list, &environment)?);
+    }
+    Ok(list.split(',').map(|name| name.trim().to_owned()).collect())
 }
 
 /// What `assay cluster run` would submit for a plan, which need not have been written, and the scheduler's name: Slurm if
@@ -90,6 +147,7 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
     let environment = Environment::of(&environment::everything());
     let has = |name: &str| find_program(name, &environment).is_some();
     let (launcher, name) = match () {
+        () if plan.launcher == Some(PlanLauncher::Ssh) => (Launcher::Ssh, "ssh"),
         () if has("sbatch") => (Launcher::Auto, "Slurm"),
         () if has("ssh") => (Launcher::Ssh, "ssh (no Slurm here)"),
         () => (Launcher::Here, "this host (no Slurm and no ssh here)"),
@@ -144,28 +202,27 @@ fn choose(
     Ok(Chosen { scheduler: Box::new(direct), jobs, queues: false })
 }
 
-fn outcome(finished: CampaignEnd, folder: &Path, queues: bool) -> Outcome {
+/// Reports how the campaign ended.
+fn outcome(finished: &CampaignEnd, folder: &Path, queues: bool) -> Outcome {
     let folder = folder.display();
-    let (sentence, outcome) = match finished {
+    let (next, outcome) = match finished {
         CampaignEnd::AllFinished { without_result: 0 } => {
-            (format!("every task has ended; next: assay cluster report {folder}"), Outcome::Done)
+            (format!("next: assay cluster report {folder}"), Outcome::Done)
         }
-        CampaignEnd::AllFinished { without_result: count } => (
-            format!("every task has ended, {count} without a result; next: assay cluster report {folder}"),
+        CampaignEnd::AllFinished { .. } => (
+            format!("next: assay cluster report {folder}; to run these again: assay cluster run --retry {folder}"),
             Outcome::Failed,
         ),
-        CampaignEnd::Stopped { left, why } => {
-            (format!("{left} tasks are left: {why}. To continue: assay cluster run {folder}"), Outcome::Failed)
-        }
+        CampaignEnd::Stopped { .. } => (format!("to continue: assay cluster run {folder}"), Outcome::Failed),
         CampaignEnd::Interrupted { signal, jobs } if queues && !jobs.is_empty() => {
             let progress = format!("the jobs continue; progress: assay cluster status {folder}");
-            (format!("{progress}; to end them: scancel {}", jobs.join(" ")), Outcome::Interrupted(signal))
+            (format!("{progress}; to end them: assay cluster cancel {folder}"), Outcome::Interrupted(*signal))
         }
         CampaignEnd::Interrupted { signal, .. } => {
-            (format!("to continue: assay cluster run {folder}"), Outcome::Interrupted(signal))
+            (format!("to continue: assay cluster run {folder}"), Outcome::Interrupted(*signal))
         }
     };
-    complain(&sentence);
+    complain(&format!("{} {finished}; {next}", host::utc_now()));
     outcome
 }
 
@@ -211,6 +268,7 @@ impl Watch {
     }
 
     fn line(&self, text: &str) {
+        let text = &format!("{} {text}", host::utc_now());
         match &self.live {
             Some(bar) => bar.println(text),
             None => complain(text),
@@ -224,7 +282,12 @@ mod tests {
 
     #[test]
     fn how_it_ended_is_its_status() {
-        let of = |finished| outcome(finished, Path::new("/p"), true);
+        let of = |finished: CampaignEnd| {
+            let ended = outcome(&finished, Path::new("/p"), true);
+            // `status` takes it from the plan's folder.
+            assert_eq!(format!("{:?}", crate::exit::status_of(&ended)), finished.status().to_string());
+            ended
+        };
         assert_eq!(of(CampaignEnd::AllFinished { without_result: 0 }), Outcome::Done);
         assert_eq!(of(CampaignEnd::AllFinished { without_result: 1 }), Outcome::Failed);
         assert_eq!(of(CampaignEnd::Stopped { left: 1, why: "it is".into() }), Outcome::Failed);

@@ -3,14 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use bench::host::utc_now;
+use cluster::campaign::mark::{self, LastCampaign};
+use cluster::claims::claim::claimer;
+use cluster::error::Error;
 use cluster::folder::{Folder, names, read};
 use cluster::scheduler::command::Environment;
-use cluster::scheduler::job::{Availability, JobSettings, Phase, Scheduler, SchedulerState};
+use cluster::scheduler::job::{Availability, JobSettings, Phase, Scheduler, SchedulerState, meaning};
 use cluster::scheduler::slurm::Slurm;
 use cluster::tasks::{ClaimedTask, NodeTally, Tally, TallyCache, tally_again};
-use model::cluster::{NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
+use model::cluster::{Claim, NodeState, Outcome as TaskOutcome, Plan, SubmittedJob};
+use model::number::counted;
 use report::cluster::status::{JobProgress, NodeProgress, Progress, TaskCounts, render, summary};
 
+use super::agent::failed;
 use crate::args::cluster::StatusArgs;
 use crate::environment::{self, Stream};
 use crate::exit::{Outcome, Result, print};
@@ -18,22 +24,50 @@ use crate::exit::{Outcome, Result, print};
 /// The scheduler is asked once in this many looks at the folder, to keep its load low.
 const LOOKS_PER_QUESTION: u32 = 6;
 
+/// The most ids of jobs with the same end that are listed.
+const MOST_ENDED: usize = 3;
+
 /// The most outcomes that are read to compare tasks' times with their expected times.
 const MOST_OUTCOMES: usize = 64;
 
 pub(crate) fn status(arguments: &StatusArgs) -> Result {
     let folder = Folder::at(&arguments.folder);
-    let mut source = Source { plan: folder.plan()?, folder, known: TallyCache::default(), asked: None };
+    let us = claimer(None)?;
+    let mut source = Source { plan: folder.plan()?, folder, us, known: TallyCache::default(), asked: None };
     let mut shown = Shown::default();
+    // The campaign that had ended at the first look: another one is waited for.
+    let mut before = None;
     loop {
-        let progress = source.look()?;
+        let (progress, last) = match source.look() {
+            Ok(found) => found,
+            Err(error) => return failed(&error),
+        };
         shown.show(&progress, arguments)?;
-        if !arguments.watch || progress.is_over() {
-            let failed = progress.is_over() && progress.tasks.failed > 0;
-            return Ok(if failed { Outcome::Failed } else { Outcome::Done });
+        let ended = last.as_ref().filter(|last| last.mark.ended.is_some()).map(|last| last.mark.claim.id.clone());
+        let before = before.get_or_insert_with(|| ended.clone());
+        if !arguments.watch || is_end(&progress, last.as_ref(), ended.is_some() && ended != *before) {
+            return Ok(outcome(&progress, last.as_ref()));
         }
         std::thread::sleep(Duration::from_secs_f64(arguments.poll));
     }
+}
+
+/// Whether nothing more happens: a campaign that runs may still confirm slow nodes, and one that has ended meanwhile may have
+/// left tasks.
+fn is_end(progress: &Progress, last: Option<&LastCampaign>, has_ended: bool) -> bool {
+    if last.is_some_and(|last| last.is_alive) {
+        return false;
+    }
+    let is_idle = progress.tasks.running == 0 && progress.jobs.is_empty();
+    progress.is_over() || is_idle && has_ended
+}
+
+/// The status of `assay cluster run` in the same state: 1 where a task has no result, or the last campaign ended with tasks
+/// left.
+fn outcome(progress: &Progress, last: Option<&LastCampaign>) -> Outcome {
+    let is_stopped = last.is_some_and(|last| !last.is_alive && last.mark.ended == Some(1)) && !progress.is_over();
+    let without_result = progress.tasks.failed + progress.tasks.skipped > 0;
+    if is_stopped || without_result { Outcome::Failed } else { Outcome::Done }
 }
 
 #[derive(Default)]
@@ -55,7 +89,7 @@ impl Shown {
         if !Stream::Output.is_terminal() {
             let line = summary(progress);
             if line != self.last {
-                print(format!("{line}\n").as_bytes())?;
+                print(format!("{} {line}\n", progress.when).as_bytes())?;
                 self.last = line;
             }
             return Ok(());
@@ -74,13 +108,14 @@ impl Shown {
 struct Source {
     folder: Folder,
     plan: Plan,
+    us: Claim,
     known: TallyCache,
     /// The scheduler's last answer, and the looks since.
     asked: Option<(u32, Result<SchedulerState>)>,
 }
 
 impl Source {
-    fn look(&mut self) -> Result<Progress> {
+    fn look(&mut self) -> std::result::Result<(Progress, Option<LastCampaign>), Error> {
         let tally = tally_again(&self.folder, &self.plan, &mut self.known)?;
         let jobs = jobs(&self.folder);
         let is_queued = !tally.is_finished() && jobs.iter().any(|job| job.launcher == "slurm");
@@ -94,11 +129,45 @@ impl Source {
         // If the folder could not be read, the tally would have failed before.
         let answers = names(&self.folder.probes()).unwrap_or_default().into_iter().collect();
         let queue = Queue::of(&jobs, standing.and_then(|said| said.as_ref().ok()), &answers);
-        Ok(progress(&self.plan, &tally, &queue, standing, pace(&self.folder, &tally)))
+        let last = mark::last(&self.folder, &self.us);
+        let found = progress(&self.plan, &tally, &queue, standing, pace(&self.folder, &tally));
+        let notes = last.as_ref().map(about).into_iter().chain(about_ends(&jobs)).chain(found.notes).collect();
+        // Missing folders look like finished nodes.
+        self.folder.require()?;
+        Ok((Progress { notes, ..found }, last))
     }
 }
 
-fn question(folder: &Folder, plan: &Plan) -> Result<SchedulerState> {
+/// The last campaign in a sentence.
+fn about(last: &LastCampaign) -> String {
+    let LastCampaign { mark, is_alive } = last;
+    let since = &mark.claim.when;
+    match (mark.ended, is_alive) {
+        (Some(_), _) => format!("The last run, of {since}, ended: {}", mark.text),
+        (None, true) => format!("A run is active since {since}: {}", mark.text),
+        (None, false) => format!("The run of {since} was killed. Continue with assay cluster run"),
+    }
+}
+
+/// Jobs that did not end by themselves, by what ended them.
+fn about_ends(jobs: &[SubmittedJob]) -> Option<String> {
+    let mut ends: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for job in jobs {
+        let Some(state) = job.ended.as_ref().and_then(|ended| ended.state.as_deref()) else { continue };
+        if state != "COMPLETED" {
+            ends.entry(meaning(state).1).or_default().push(&job.id);
+        }
+    }
+    let part = |(words, ids): (&str, Vec<&str>)| {
+        let last = &ids[ids.len().saturating_sub(MOST_ENDED)..];
+        let dots = if last.len() < ids.len() { "… " } else { "" };
+        format!("{} {words} ({dots}{})", counted(ids.len() as u64, "job"), last.join(" "))
+    };
+    (!ends.is_empty()).then(|| format!("Ended: {}", ends.into_iter().map(part).collect::<Vec<_>>().join(", ")))
+}
+
+/// Slurm for the jobs of a plan that exist.
+pub(super) fn scheduler(folder: &Folder, plan: &Plan) -> Result<Slurm> {
     let environment = Environment::of(&environment::everything());
     let settings = JobSettings {
         plan: folder.path().to_owned(),
@@ -106,10 +175,15 @@ fn question(folder: &Folder, plan: &Plan) -> Result<SchedulerState> {
         program: folder.program(plan),
         lines: Vec::new(),
     };
-    Ok(Slurm::new(settings, environment, &plan.nodes)?.poll()?)
+    Ok(Slurm::new(settings, environment, &plan.nodes)?)
 }
 
-fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
+fn question(folder: &Folder, plan: &Plan) -> Result<SchedulerState> {
+    Ok(scheduler(folder, plan)?.poll()?)
+}
+
+/// The jobs submitted for a plan, without those whose file cannot be read.
+pub(super) fn jobs(folder: &Folder) -> Vec<SubmittedJob> {
     let entries = std::fs::read_dir(folder.jobs()).into_iter().flatten().flatten();
     let files = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json"));
     let mut jobs: Vec<SubmittedJob> = files.filter_map(|path| read(&path).ok()).collect();
@@ -152,6 +226,7 @@ fn progress(
     let note = standing.and_then(|standing| standing.as_ref().err());
     Progress {
         plan: plan.name.clone(),
+        when: utc_now(),
         tasks,
         node_seconds_left,
         seconds_left: seconds_left(&nodes, node_seconds_left),
@@ -269,6 +344,7 @@ fn of_node(node: &NodeTally, queue: &Queue<'_>, pace: f64) -> NodeProgress {
 #[cfg(test)]
 mod tests {
     use cluster::scheduler::job::Queued;
+    use model::cluster::{CampaignMark, JobEnded};
 
     use super::*;
 
@@ -276,7 +352,7 @@ mod tests {
         let nodes = nodes.iter().map(|node| (*node).to_owned()).collect();
         let (command, when) = (Vec::new(), "2026-11-20T12:00:00Z".to_owned());
         let probe = Some(format!("probe-{id}"));
-        SubmittedJob { id: id.into(), launcher: "slurm".into(), nodes, command, probe, when }
+        SubmittedJob { id: id.into(), launcher: "slurm".into(), nodes, command, probe, when, ended: None }
     }
 
     fn node(name: &str, waiting: usize, done: usize) -> NodeTally {
@@ -377,6 +453,50 @@ mod tests {
         let found = progress(&plan, &idle, &nothing, Some(&unreachable), 1.0);
         assert_eq!(found.seconds_left, None);
         assert_eq!(found.notes, ["Cannot query the queue: squeue: connection refused"]);
+    }
+
+    fn campaign(is_alive: bool, ended: Option<u8>) -> LastCampaign {
+        LastCampaign { mark: CampaignMark { claim: Claim::default(), text: "it is so".into(), ended }, is_alive }
+    }
+
+    #[test]
+    fn a_watch_ends_after_the_confirming_pass_and_with_the_status_of_the_run() {
+        let answers = BTreeSet::new();
+        let nothing = Queue::of(&[], None, &answers);
+        let of = |node: NodeTally| progress(&plan(), &Tally { nodes: vec![node] }, &nothing, None, 1.0);
+        let (over, left) = (of(node("n1", 0, 3)), of(node("n1", 2, 1)));
+        let bad = NodeTally { skipped: vec![("disk".into(), "it is so".into())], ..node("n1", 0, 2) };
+        assert!(!is_end(&over, Some(&campaign(true, None)), false), "slow nodes may still be confirmed");
+        assert!(is_end(&over, Some(&campaign(false, Some(0))), true) && is_end(&over, None, false));
+        assert!(is_end(&left, Some(&campaign(false, Some(1))), true), "the run has ended with tasks left");
+        assert!(
+            !is_end(&left, Some(&campaign(false, Some(1))), false),
+            "it had ended before: another one is waited for"
+        );
+        let status = |progress: &Progress, last: Option<&LastCampaign>| outcome(progress, last);
+        assert_eq!(status(&over, Some(&campaign(false, Some(0)))), Outcome::Done);
+        assert_eq!(status(&of(bad), None), Outcome::Failed, "as that of the run");
+        assert_eq!(status(&left, Some(&campaign(false, Some(1)))), Outcome::Failed);
+        assert_eq!(status(&left, Some(&campaign(true, None))), Outcome::Done);
+    }
+
+    #[test]
+    fn jobs_that_were_ended_are_counted_by_what_ended_them() {
+        let ended = |id: &str, state: &str| {
+            let ended = JobEnded { state: Some(state.into()), fruitless: Vec::new(), when: String::new() };
+            SubmittedJob { ended: Some(ended), ..job(id, &["n1"]) }
+        };
+        let jobs = [
+            ended("1", "COMPLETED"),
+            ended("2", "CANCELLED"),
+            ended("3", "TIMEOUT"),
+            ended("4", "CANCELLED"),
+            ended("5", "OUT_OF_MEMORY"),
+            job("6", &["n1"]),
+        ];
+        let text = about_ends(&jobs).unwrap();
+        assert_eq!(text, "Ended: 2 jobs cancelled (2 4), 1 job ended by its time limit (3), 1 job out of memory (5)");
+        assert_eq!(about_ends(&jobs[..1]), None);
     }
 
     fn plan() -> Plan {

@@ -27,7 +27,7 @@ pub(super) fn request(suite: Suite, choices: Choices, options: &Measure, machine
     let request = bench::host::request(suite, machine);
     Ok(Request {
         areas: options.area.clone(),
-        filter: options.filter.clone(),
+        filter: (!options.filter.is_empty()).then(|| options.filter.join(",")),
         threads: options.threads.clone(),
         repeat: options.repeat,
         exact_workload: options.exact_workload,

@@ -223,8 +223,7 @@ fn an_interrupt_leaves_the_jobs_and_says_how_to_end_them() {
     signal(submitting.id(), "INT");
     let ended = submitting.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");
-    let id = names(&jobs)[0].replace(".json", "");
-    assert!(ended.stderr.contains("the jobs continue") && ended.stderr.contains(&format!("scancel {id}")), "{ended:?}");
+    assert!(ended.stderr.contains("the jobs continue") && ended.stderr.contains("assay cluster cancel"), "{ended:?}");
     let again = ran(slurm.run(&folder, "--no-confirm"));
     assert_eq!(again.status, Some(0), "{again:?}");
     assert_done(&folder, &["n1"]);

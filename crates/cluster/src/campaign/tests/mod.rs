@@ -5,13 +5,19 @@ mod simulated;
 
 use std::fs;
 
-use model::cluster::{Outcome, OutcomeStatus, SuiteTask, Task, Work};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use model::cluster::{Claim, Outcome, OutcomeStatus, SubmittedJob, SuiteTask, Task, Work};
 
 use super::decide::Options;
+use super::mark::{LastCampaign, cancel, is_cancelled, last};
+use super::retry::retry;
 use super::run::CampaignEnd;
-use crate::folder::{Folder, read};
+use crate::claims::claim::claimer;
+use crate::folder::{Folder, State, read};
 use crate::tests::support::Scratch;
-use simulated::{Fate, Shared, TASK_SECONDS, World, drive, places, plan, shared, troubled, world};
+use simulated::{Fate, Shared, TASK_SECONDS, World, drive, places, plan, shared, troubled, try_drive, world};
 
 /// A finished campaign.
 struct Campaign {
@@ -78,7 +84,7 @@ fn a_node_that_is_not_there_is_given_up_and_one_that_comes_back_is_not() {
     let fates = [("n2", Fate::Never), ("n3", Fate::DownBetween(30.0, 500.0)), ("n4", Fate::BusyUntil(3000.0))];
     let campaign = Campaign::finish(4, false, &fates, 3);
     campaign.skipped_only("n2");
-    campaign.reported(&["'n2' is abandoned", "never became available"]);
+    campaign.reported(&["'n2' is abandoned", "it was not available for 10 min: down*"]);
 }
 #[test]
 fn a_node_whose_jobs_come_to_nothing_is_given_up_with_their_output() {
@@ -104,9 +110,147 @@ fn a_node_that_does_not_see_the_plan_goes_alone_and_is_given_up() {
 }
 #[test]
 fn preempted_jobs_do_not_count_against_their_nodes() {
-    let campaign = Campaign::finish(2, false, &[("n2", Fate::WantedUntil(400.0))], 0);
-    assert!(campaign.world.borrow().preempted.len() > 3, "more often than a node may fail");
+    let campaign = Campaign::finish(2, false, &[("n2", Fate::EndedUntil(400.0, "PREEMPTED"))], 0);
+    assert!(campaign.world.borrow().ends.len() > 3, "more often than a node may fail");
     campaign.reported(&["the scheduler reports PREEMPTED"]);
+}
+
+#[test]
+fn jobs_that_an_operator_cancels_do_not_count_against_their_nodes() {
+    let campaign = Campaign::finish(1, false, &[("n1", Fate::EndedUntil(700.0, "CANCELLED"))], 0);
+    assert!(campaign.world.borrow().ends.len() > 3, "more often than a node may fail");
+    campaign.reported(&["the scheduler reports CANCELLED"]);
+    campaign.reported(&["the job 1 was cancelled"]);
+    let first: SubmittedJob = read(&campaign.folder.jobs().join("1.json")).unwrap();
+    let ended = first.ended.unwrap();
+    assert_eq!((ended.state.as_deref(), ended.fruitless), (Some("CANCELLED"), vec!["n1".to_owned()]));
+}
+
+#[test]
+fn who_cancels_every_job_does_not_want_them_and_no_node_is_given_up() {
+    for (state, why) in [("CANCELLED", "10 jobs in a row were cancelled"), ("TIMEOUT", "3 jobs in a row ended at")] {
+        let (_scratch, folder) = plan(1, false);
+        let mut world = world(&folder, 1);
+        world.fates.insert("n1".into(), Fate::EndedUntil(1e9, state));
+        let (finished, reports) = drive(&shared(world), &Options::default(), None, &[]);
+        let CampaignEnd::Stopped { left: 3, why: said } = finished else { panic!("{finished:?} {reports:?}") };
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_node_that_fails_again_and_again_is_given_up() {
+    let campaign = Campaign::finish(2, false, &[("n1", Fate::EndedUntil(1e9, "NODE_FAIL"))], 3);
+    campaign.skipped_only("n1");
+    campaign.reported(&["'n1' is abandoned", "NODE_FAIL (a node failed)"]);
+}
+
+#[test]
+fn a_plan_that_is_moved_in_the_middle_is_no_success_and_is_not_made_again() {
+    let (_scratch, folder) = plan(3, false);
+    let lost = shared(World { moved_at: Some(30.0), ..world(&folder, 3) });
+    let (finished, _) = try_drive(&lost, &Options::default(), None, &[]);
+    let error = finished.unwrap_err().to_string();
+    assert!(error.contains("is lost") && error.contains("no longer mounted"), "{error}");
+    assert!(!folder.path().exists(), "{:?}", fs::read_dir(folder.path()));
+    // Where it is found again, it goes on.
+    fs::rename(folder.path().with_extension("moved"), folder.path()).unwrap();
+    lost.borrow_mut().jobs.clear();
+    let (finished, _) = drive(&lost, &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
+}
+
+#[test]
+fn jobs_that_are_too_short_for_any_task_are_never_submitted() {
+    // Five minutes, of which 225 s are for tasks.
+    for (longest, asked) in [(Some(20), None), (None, Some(20.0))] {
+        let (_scratch, folder) = plan(2, false);
+        let world = shared(World { longest, ..world(&folder, 2) });
+        let options = Options { job_seconds: asked, ..Options::default() };
+        let (finished, _) = drive(&world, &options, None, &[]);
+        let CampaignEnd::Stopped { left: 6, why } = finished else { panic!("{finished:?}") };
+        assert!(why.contains("takes about 20 s, but its jobs can take 20 s, of which 15 s are for tasks"), "{why}");
+        assert!(world.borrow().taken.is_empty());
+    }
+    let (_scratch, folder) = plan(2, false);
+    let world = shared(World { longest: Some(40), ..world(&folder, 2) });
+    let (finished, _) = drive(&world, &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
+    assert!(world.borrow().taken.len() > 1, "a task or two for each job");
+}
+
+#[test]
+fn an_account_that_is_refused_is_refused_once() {
+    let (_scratch, folder) = plan(4, false);
+    let world = shared(World { refuses_options: true, ..world(&folder, 4) });
+    let options = Options { nodes_per_job: 4, ..Options::default() };
+    let (finished, _) = drive(&world, &options, None, &[]);
+    let CampaignEnd::Stopped { left: 12, why } = finished else { panic!("{finished:?}") };
+    assert!(why.contains("Invalid account") && why.contains("--sbatch"), "{why}");
+    assert_eq!(world.borrow().next, 1);
+}
+
+#[test]
+fn a_node_that_was_given_up_is_measured_when_it_is_back() {
+    let campaign = Campaign::finish(3, true, &[("n3", Fate::Never)], 7);
+    campaign.world.borrow_mut().fates.insert("n3".into(), Fate::Up);
+    assert_eq!(retry(&campaign.folder, &campaign.folder.plan().unwrap()).unwrap(), 7);
+    assert_eq!(places(&campaign.folder).values().filter(|status| status.is_none()).count(), 7);
+    let (finished, _) = drive(&campaign.world, &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
+    assert_eq!(retry(&campaign.folder, &campaign.folder.plan().unwrap()).unwrap(), 0, "nothing is left to try again");
+    // A kill in the middle of it loses nothing.
+    let done = campaign.folder.tasks(State::Done, "n3");
+    fs::rename(done.join("cpu"), done.join(".retry-cpu")).unwrap();
+    assert_eq!(retry(&campaign.folder, &campaign.folder.plan().unwrap()).unwrap(), 1);
+    assert_eq!(places(&campaign.folder)[&("n3".to_owned(), "cpu".to_owned())], None);
+}
+
+#[test]
+fn the_tasks_of_excluded_nodes_wait_for_a_later_campaign() {
+    let (_scratch, folder) = plan(3, true);
+    let world = shared(world(&folder, 3));
+    let options = Options { exclude: vec!["n2".into()], ..Options::default() };
+    let (finished, _) = drive(&world, &options, None, &[]);
+    // Its parts of the suite, and the pairs from it and to it.
+    let CampaignEnd::Stopped { left: 7, why } = finished else { panic!("{finished:?}") };
+    assert!(why.contains("excluded node (n2)"), "{why}");
+    assert!(world.borrow().taken.iter().all(|nodes| !nodes.contains(&"n2".to_owned())));
+    let (finished, _) = drive(&world, &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
+}
+
+#[test]
+fn a_campaign_says_for_others_whether_it_runs_and_how_it_ended() {
+    let (_scratch, folder) = plan(2, false);
+    let us = claimer(None).unwrap();
+    assert_eq!(last(&folder, &us), None);
+    let world = shared(world(&folder, 2));
+    let during = Rc::new(RefCell::new(None));
+    world.borrow_mut().seen = Some((30.0, Rc::clone(&during)));
+    let _ = drive(&world, &Options::default(), None, &[]);
+    let during: LastCampaign = during.borrow_mut().take().unwrap();
+    assert!(during.is_alive && during.mark.text == "1 job running", "{during:?}");
+    let after = last(&folder, &us).unwrap();
+    assert_eq!((after.is_alive, after.mark.ended, after.mark.text.as_str()), (false, Some(0), "every task has ended"));
+    // One that was killed.
+    let (_scratch, folder) = plan(2, false);
+    let dead = Claim { pid: 1, pid_start: Some(u64::MAX), ..us.clone() };
+    crate::campaign::mark::set(&folder, &dead, "it waits", None).unwrap();
+    assert!(!last(&folder, &us).unwrap().is_alive);
+    cancel(&folder).unwrap();
+    assert!(is_cancelled(&folder));
+    let (finished, _) = drive(&shared(self::world(&folder, 2)), &Options::default(), None, &[]);
+    assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 }, "a new campaign is not cancelled");
+}
+
+#[test]
+fn a_campaign_that_is_cancelled_ends() {
+    let (_scratch, folder) = plan(2, false);
+    let world = shared(World { cancelled_at: Some(15.0), ..world(&folder, 2) });
+    let (finished, _) = drive(&world, &Options::default(), None, &[]);
+    let CampaignEnd::Stopped { left: 6, why } = finished else { panic!("{finished:?}") };
+    assert!(why.contains("assay cluster cancel"), "{why}");
 }
 #[test]
 fn a_node_whose_jobs_are_refused_holds_up_nobody_and_is_given_up() {

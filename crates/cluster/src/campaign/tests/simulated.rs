@@ -11,6 +11,7 @@ use stats::random::Random;
 
 use crate::attempt::context::outcome;
 use crate::campaign::decide::Options;
+use crate::campaign::mark::{LastCampaign, cancel, last};
 use crate::campaign::run::{CampaignContext, CampaignEnd, CampaignEvent, Clock, run};
 use crate::claims::claim::{claim, claimer, claims};
 use crate::folder::{Folder, State, read, write};
@@ -18,7 +19,8 @@ use crate::plan::request::make;
 use crate::plan::write::write as write_plan;
 use crate::scheduler::error::SchedulerError;
 use crate::scheduler::job::{
-    Availability, Job, JobEnd, JobTasks, Phase, Queued, Refusal, Scheduler, SchedulerState, Script, Submitted,
+    Availability, Job, JobEnd, JobLimits, JobTasks, Phase, Queued, Refusal, Scheduler, SchedulerState, Script,
+    Submitted,
 };
 use crate::scheduler::slurm::room;
 use crate::tasks::{finished, waiting};
@@ -42,8 +44,8 @@ pub(super) enum Fate {
     Refused,
     /// It cannot read the plan's folder: no worker and no job script starts there.
     Blind,
-    /// Its jobs are preempted at once until then.
-    WantedUntil(f64),
+    /// Its jobs are ended at once until then, with this state.
+    EndedUntil(f64, &'static str),
 }
 
 #[derive(Clone, Debug)]
@@ -64,9 +66,19 @@ pub(super) struct World {
     pub(super) now: f64,
     pub(super) fates: BTreeMap<String, Fate>,
     pub(super) jobs: BTreeMap<u32, SimJob>,
-    /// Preempted jobs.
-    pub(super) preempted: BTreeSet<u32>,
+    /// Jobs that were ended from outside, with the state.
+    pub(super) ends: BTreeMap<u32, &'static str>,
     pub(super) next: u32,
+    /// The longest time limit of a job.
+    pub(super) longest: Option<u64>,
+    /// Every job is refused because of the user's options.
+    pub(super) refuses_options: bool,
+    /// When the plan is cancelled.
+    pub(super) cancelled_at: Option<f64>,
+    /// When others look at the campaign's mark, and what they see.
+    pub(super) seen: Option<(f64, Rc<RefCell<Option<LastCampaign>>>)>,
+    /// When the plan's folder is moved.
+    pub(super) moved_at: Option<f64>,
     /// The user's limit of queued jobs.
     pub(super) limit: Option<u32>,
     /// Other queued jobs of the user, until when.
@@ -117,6 +129,24 @@ impl World {
         let until = self.now + seconds;
         while self.now < until {
             self.now = (self.now + 1.0).min(until);
+            if self.moved_at.is_some_and(|at| self.now >= at) {
+                self.moved_at = None;
+                fs::rename(self.folder.path(), self.folder.path().with_extension("moved")).unwrap();
+            }
+            if self.cancelled_at.is_some_and(|at| self.now >= at) {
+                self.cancelled_at = None;
+                cancel(&self.folder).unwrap();
+            }
+            if let Some((at, seen)) = self.seen.take() {
+                if self.now < at {
+                    self.seen = Some((at, seen));
+                } else {
+                    *seen.borrow_mut() = last(&self.folder, &self.us);
+                }
+            }
+            if self.folder.require().is_err() {
+                continue;
+            }
             self.start();
             let ids: Vec<u32> = self.jobs.keys().copied().collect();
             for id in ids {
@@ -149,14 +179,17 @@ impl World {
         let job = self.jobs[&id].clone();
         let Some(started) = job.started else { return };
         let blind = |node: &String| self.fates[node] == Fate::Blind;
-        let wanted = |node: &String| matches!(self.fates[node], Fate::WantedUntil(until) if self.now < until);
-        if job.nodes.iter().any(wanted) {
-            self.preempted.insert(id);
+        let state = |node: &String| match self.fates[node] {
+            Fate::EndedUntil(until, state) if self.now < until => Some(state),
+            _ => None,
+        };
+        if let Some(state) = job.nodes.iter().find_map(state) {
+            self.ends.insert(id, state);
         }
         let over = self.now - started > job.limit_seconds
             || job.killed_at.is_some_and(|at| self.now >= at)
             || blind(&job.nodes[0])
-            || self.preempted.contains(&id);
+            || self.ends.contains_key(&id);
         let gone = |node: &String| {
             matches!(self.fates[node], Fate::DownBetween(from, until) if (from..until).contains(&self.now))
                 || self.fates[node] == Fate::Broken
@@ -218,6 +251,10 @@ impl Scheduler for Sim {
                 _ => Refusal::Wrong("Invalid something".into()),
             });
         }
+        if world.refuses_options {
+            world.next += 1;
+            return Err(Refusal::Options("Invalid account or account/partition combination specified".into()));
+        }
         if job.nodes.iter().any(|node| world.fates[node] == Fate::Refused) {
             return Err(Refusal::Wrong("Requested node configuration is not available".into()));
         }
@@ -259,7 +296,7 @@ impl Scheduler for Sim {
             nodes: world.fates.keys().map(|node| (node.clone(), world.availability(node))).collect(),
             room: room(world.limit, u32::try_from(queue.len()).unwrap()),
             queue,
-            bounds: BTreeMap::new(),
+            bounds: BTreeMap::from([(String::new(), JobLimits { seconds: world.longest, nodes: None })]),
         })
     }
 
@@ -269,8 +306,7 @@ impl Scheduler for Sim {
     }
 
     fn end_of(&mut self, id: &str) -> Option<JobEnd> {
-        let preempted = self.0.borrow().preempted.contains(&id.parse().unwrap());
-        let state = if preempted { "PREEMPTED" } else { "FAILED" };
+        let state = self.0.borrow().ends.get(&id.parse().unwrap()).copied().unwrap_or("FAILED");
         Some(JobEnd { state: state.into(), exit: "1:0".into() })
     }
 }
@@ -328,7 +364,12 @@ pub(super) fn world(folder: &Folder, nodes: usize) -> World {
         now: 0.0,
         fates: (1..=nodes).map(|n| (format!("n{n}"), Fate::Up)).collect(),
         jobs: BTreeMap::new(),
-        preempted: BTreeSet::new(),
+        ends: BTreeMap::new(),
+        longest: None,
+        refuses_options: false,
+        cancelled_at: None,
+        seen: None,
+        moved_at: None,
         next: 0,
         limit: None,
         others: (0, 0.0),
@@ -349,6 +390,16 @@ pub(super) fn drive(
     signal_at: Option<f64>,
     confirm: &[Task],
 ) -> (CampaignEnd, Vec<String>) {
+    let (finished, reports) = try_drive(world, options, signal_at, confirm);
+    (finished.unwrap(), reports)
+}
+
+pub(super) fn try_drive(
+    world: &Shared,
+    options: &Options,
+    signal_at: Option<f64>,
+    confirm: &[Task],
+) -> (crate::error::Result<CampaignEnd>, Vec<String>) {
     let folder = world.borrow().folder.clone();
     let (mut reports, mut rounds) = (Vec::new(), 0_u32);
     let finished = run(
@@ -370,7 +421,7 @@ pub(super) fn drive(
             },
         },
     );
-    (finished.unwrap(), reports)
+    (finished, reports)
 }
 
 /// Where each task is: its state, for each node and name; no task may be in two places.
@@ -420,7 +471,7 @@ pub(super) fn troubled(seed: u32, folder: &Folder, nodes: usize) -> World {
             4 => Fate::Broken,
             5 if seed.is_multiple_of(4) => Fate::Refused,
             6 => Fate::Blind,
-            7 => Fate::WantedUntil(length),
+            7 => Fate::EndedUntil(length, "PREEMPTED"),
             _ => Fate::Up,
         };
     }

@@ -1,6 +1,7 @@
 //! Answers as manual pages and a real Slurm have them, and broken ones.
 
 use super::*;
+use crate::scheduler::job::EndedBy;
 
 #[test]
 fn nodes_by_their_states() {
@@ -52,7 +53,7 @@ fn partitions_with_their_limits() {
     let text = "PartitionName=debug AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default=YES QoS=N/A \
                 DefaultTime=NONE DisableRootJobs=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED MinNodes=0 State=UP \
                 Nodes=n[1-4]\n\
-                PartitionName=short Default=NO QoS=part MaxNodes=2 MaxTime=1-02:00:00 State=UP Nodes=n[1-2]\n";
+                PartitionName=short Default=NO QoS=part MaxNodes=2 MaxTime=1-02:00:00 OverSubscribe=FORCE:4 State=UP Nodes=n[1-2]\n";
     let debug = Partition { name: "debug".into(), default: true, ..Partition::default() };
     let short = Partition {
         name: "short".into(),
@@ -60,6 +61,7 @@ fn partitions_with_their_limits() {
         qos: Some("part".into()),
         longest: Some(26 * 3600),
         most_nodes: Some(2),
+        shared: true,
     };
     assert_eq!(partitions(text).unwrap(), [debug, short]);
 }
@@ -123,8 +125,6 @@ fn what_a_refusal_means() {
         assert!(matches!(refusal(said), Refusal::Unreachable(_)), "{said}");
     }
     for said in [
-        "sbatch: error: Batch job submission failed: Invalid partition name specified",
-        "sbatch: error: invalid partition specified: nosuch",
         "sbatch: error: Batch job submission failed: Invalid node name specified",
         "sbatch: error: Batch job submission failed: Requested node configuration is not available",
         &format!("sbatch: error: QOSMaxWallDurationPerJobLimit\nsbatch: error: {policy}"),
@@ -171,14 +171,12 @@ fn what_the_real_one_answered() {
         assert!(matches!(refusal(limited), Refusal::Limit(_)), "{limited}");
     }
     assert!(matches!(refusal(recorded!("sbatch_controller_down")), Refusal::Unreachable(_)));
-    for wrong in [
-        recorded!("sbatch_bad_partition"),
-        recorded!("sbatch_bad_node"),
-        recorded!("sbatch_bad_account"),
-        recorded!("sbatch_bad_option"),
-        recorded!("sbatch_node_not_in_partition"),
-    ] {
+    for wrong in [recorded!("sbatch_bad_node"), recorded!("sbatch_node_not_in_partition")] {
         assert!(matches!(refusal(wrong), Refusal::Wrong(_)), "{wrong}");
+    }
+    for options in [recorded!("sbatch_bad_partition"), recorded!("sbatch_bad_account"), recorded!("sbatch_bad_option")]
+    {
+        assert!(matches!(refusal(options), Refusal::Options(_)), "{options}");
     }
     assert!(queue(recorded!("squeue_empty")).unwrap().is_empty());
     assert!(queue(recorded!("squeue_controller_down")).is_err());
@@ -200,11 +198,25 @@ fn kinds_of_mpi_are_words_on_their_own() {
 
 #[test]
 fn how_jobs_of_a_real_slurm_ended() {
-    let ended = |text| job_end(text).map(|end| (end.to_string(), end.is_from_outside(), end.is_preempted()));
-    let failed = "FAILED, exit status 0:53".to_owned();
-    assert_eq!(ended(recorded!("show_job_failed")), Some((failed, false, false)), "its folder was not there");
-    assert_eq!(ended(recorded!("show_job_cancelled")), Some(("CANCELLED".to_owned(), true, false)));
-    assert_eq!(ended(recorded!("show_job_preempted")), Some(("PREEMPTED".to_owned(), true, true)));
+    let ended = |text| job_end(text).map(|end| (end.to_string(), end.by()));
+    let of = |text: &str, by| Some((text.to_owned(), by));
+    let failed = of("FAILED, exit status 0:53", EndedBy::Itself);
+    assert_eq!(ended(recorded!("show_job_failed")), failed, "its folder was not there");
+    assert_eq!(ended(recorded!("show_job_cancelled")), of("CANCELLED", EndedBy::Cancel));
+    let preempted = of("PREEMPTED (preempted by another job)", EndedBy::Preemption);
+    assert_eq!(ended(recorded!("show_job_preempted")), preempted);
+    let states = [
+        ("NODE_FAIL", EndedBy::NodeFailure),
+        ("TIMEOUT", EndedBy::TimeLimit),
+        ("OUT_OF_MEMORY", EndedBy::OutOfMemory),
+        ("COMPLETED", EndedBy::Itself),
+    ];
+    for (state, by) in states {
+        assert_eq!(accounted_end(&format!("{state}|0:0\n")).map(|end| end.by()), Some(by), "{state}");
+    }
+    // Accounting knows who cancelled a job.
+    assert_eq!(accounted_end("CANCELLED by 65534|0:15\n").map(|end| end.by()), Some(EndedBy::Cancel));
+    assert!(accounted_end("").is_none() && accounted_end("RUNNING|0:0\n").is_none());
     for unended in [recorded!("show_job_running"), recorded!("show_job_pending"), recorded!("show_job_unknown"), ""] {
         assert_eq!(ended(unended), None);
     }
