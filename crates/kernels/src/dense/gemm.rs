@@ -36,6 +36,7 @@ impl<T: Number> Update<T> {
     /// stripes. The packed stripes of the `upcoming` rows are prefetched into the second-level cache meanwhile, evenly
     /// over all tiles: otherwise the first strip would wait for each of their lines. Safety: factors and result are
     /// valid; nobody else writes to the factors or uses this part of the result.
+    #[inline(never)]
     pub(super) unsafe fn by_strips(&self, rows: Range<usize>, upcoming: Range<usize>) {
         let (height, width) = (self.tile.rows(), self.tile.columns());
         let line = LINE / size_of::<T>();

@@ -14,6 +14,7 @@ impl<T: Number> Grid<T> {
     /// Packs stripes of a left factor one after another, each of `height` rows of some columns, the last one padded with
     /// zeros. Safety: the entries are valid to read, and `target` for `height` by the number of columns elements of each
     /// stripe to write; nobody else uses the target or writes to the entries.
+    #[inline(never)]
     pub(super) unsafe fn pack_stripes(self, rows: Range<usize>, columns: Range<usize>, target: *mut T, height: usize) {
         let stripe = height * columns.len();
         for (level, column) in columns.enumerate() {
@@ -32,6 +33,7 @@ impl<T: Number> Grid<T> {
 
     /// Like `pack_stripes`, but as pairs of bf16: two columns are packed as one. Safety: as for that, with the tile's rows
     /// for the height and half as many columns, rounded up, in the target.
+    #[inline(never)]
     pub(super) unsafe fn pack_pairs(
         self,
         rows: Range<usize>,
@@ -60,6 +62,7 @@ impl<T: Number> Grid<T> {
     /// Packs a strip of a right factor: `rows` of `columns` (at most `width`), row by row, padded with zeros to `width`.
     /// Prefetches the columns of the next strip, which are too short for the hardware prefetcher. Safety: the entries are
     /// valid to read, and `target` for `width * rows` elements to write; nobody else uses the target or writes the entries.
+    #[inline(never)]
     pub(super) unsafe fn pack_strip(self, rows: Range<usize>, columns: Range<usize>, target: *mut T, width: usize) {
         let depth = rows.len();
         // SAFETY: the caller's promise.
@@ -82,6 +85,7 @@ impl<T: Number> Grid<T> {
     /// Packs a whole strip like `pack_strip`, but past the caches, for a factor that they cannot hold until it is used: a
     /// third less memory traffic, and the caches keep their contents. Call [`settle`](crate::native::tiles::settle) before
     /// other threads read it. Safety: as for `pack_strip`.
+    #[inline(never)]
     pub(super) unsafe fn pack_strip_past_caches(self, rows: Range<usize>, columns: Range<usize>, target: *mut T) {
         let (width, line) = (columns.len(), LINE / size_of::<T>());
         let mut part = Scratch::<T>::new();

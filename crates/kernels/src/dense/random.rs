@@ -34,6 +34,7 @@ impl Uniform {
     }
 
     /// Writes the entries of a column from row `first` on.
+    #[inline(never)]
     pub fn fill<T: Number>(self, column: usize, first: usize, entries: &mut [T]) {
         for (row, entry) in (first..).zip(entries) {
             *entry = self.real(row, column);
@@ -71,6 +72,7 @@ pub(super) fn dominant<T: Number>(others: f64) -> T {
 const PART: usize = 256;
 
 /// Writes the entries of these rows on a dominant diagonal. Safety: they are valid, and nobody else uses them.
+#[inline(never)]
 pub(super) unsafe fn fill_diagonal<T: Number>(uniform: Uniform, matrix: Grid<T>, rows: Range<usize>) {
     for first in rows.clone().step_by(PART) {
         let count = PART.min(rows.end - first);

@@ -12,9 +12,9 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
-pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64>);
+pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64, [f64; CHUNK], 1>);
 
-pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32>);
+pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32, [f32; CHUNK], 1>);
 
 const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
     Tile::row("scalar/4x4", (Isa::Scalar, &[]), [ROWS, COLUMNS], body, eliminate)
@@ -47,41 +47,6 @@ pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn settle() {}
 
-/// Rounds to pairs of bf16, see [`RoundBody`](crate::dense::tile::RoundBody). Inlined into the function of each
-/// instruction set, whose vectors the compiler then uses.
-#[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
-#[inline(always)]
-#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), expect(dead_code, reason = "no tile here has pairs"))]
-pub(crate) fn round_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
-    match second {
-        Some(second) => {
-            for ((pair, first), second) in pairs.iter_mut().zip(first).zip(second) {
-                *pair = f32::from_bits(bfloat(*first) | bfloat(*second) << 16);
-            }
-        }
-        None => {
-            for (pair, first) in pairs.iter_mut().zip(first) {
-                *pair = f32::from_bits(bfloat(*first));
-            }
-        }
-    }
-}
-
-/// The bits of the nearest bf16, ties to even, as VCVTNE2PS2BF16 has it: subnormal numbers become zero, NaN stays NaN.
-#[expect(clippy::inline_always, reason = "as above")]
-#[inline(always)]
-pub(crate) fn bfloat(value: f32) -> u32 {
-    let bits = value.to_bits();
-    let rounded = (bits.wrapping_add(0x7fff + (bits >> 16 & 1))) >> 16;
-    if value.is_nan() {
-        bits >> 16 | 0x40
-    } else if value.abs() < f32::MIN_POSITIVE {
-        bits >> 16 & 0x8000
-    } else {
-        rounded
-    }
-}
-
 /// See [`TileBody`].
 unsafe extern "C" fn tile<T: Number>(
     depth: usize,
@@ -113,71 +78,112 @@ unsafe extern "C" fn tile<T: Number>(
     }
 }
 
-/// See [`ColumnsBody`]. Inlined into the function of each instruction set, whose vectors the compiler then uses.
+/// Numbers side by side: an array, or a vector register of an instruction set.
+///
+/// Vectors are written out because the link step of a small program vectorises no loop. Operations are inlined into the
+/// function of the instruction set.
+pub(crate) trait Lanes<T>: Copy {
+    fn all(value: T) -> Self;
+
+    fn times(self, other: Self) -> Self;
+
+    fn less(self, other: Self) -> Self;
+
+    /// The larger of `most` and the magnitude, in each lane; `most` where the number is NaN.
+    fn larger_magnitude(self, most: Self) -> Self;
+}
+
+#[expect(clippy::inline_always, reason = "they are inlined into loops that are inlined")]
+impl<T: Number, const N: usize> Lanes<T> for [T; N] {
+    #[inline(always)]
+    fn all(value: T) -> Self {
+        [value; N]
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        core::array::from_fn(|lane| self[lane] * other[lane])
+    }
+
+    #[inline(always)]
+    fn less(self, other: Self) -> Self {
+        core::array::from_fn(|lane| self[lane] - other[lane])
+    }
+
+    #[inline(always)]
+    fn larger_magnitude(self, most: Self) -> Self {
+        core::array::from_fn(|lane| if self[lane].abs() > most[lane] { self[lane].abs() } else { most[lane] })
+    }
+}
+
+/// See [`ColumnsBody`]. [`CHUNK`] rows are `VECTORS` of the vector type. Inlined into the function of each instruction set.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-pub(crate) unsafe fn eliminate<T: Number>(job: &Elimination<T>) -> T {
+pub(crate) unsafe fn eliminate<T: Number, V: Lanes<T>, const VECTORS: usize>(job: &Elimination<T>) -> T {
+    const { assert!(size_of::<[V; VECTORS]>() == size_of::<[T; CHUNK]>()) };
     // SAFETY: the caller's promise.
     unsafe {
         match job.count {
-            0 => take::<T, 0>(job),
-            1 => take::<T, 1>(job),
-            2 => take::<T, 2>(job),
-            3 => take::<T, 3>(job),
-            4 => take::<T, 4>(job),
-            5 => take::<T, 5>(job),
-            6 => take::<T, 6>(job),
-            7 => take::<T, 7>(job),
-            _ => take::<T, 8>(job),
+            0 => take::<T, V, VECTORS, 0>(job),
+            1 => take::<T, V, VECTORS, 1>(job),
+            2 => take::<T, V, VECTORS, 2>(job),
+            3 => take::<T, V, VECTORS, 3>(job),
+            4 => take::<T, V, VECTORS, 4>(job),
+            5 => take::<T, V, VECTORS, 5>(job),
+            6 => take::<T, V, VECTORS, 6>(job),
+            7 => take::<T, V, VECTORS, 7>(job),
+            _ => take::<T, V, VECTORS, 8>(job),
         }
     }
 }
 
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-unsafe fn take<T: Number, const COUNT: usize>(job: &Elimination<T>) -> T {
+unsafe fn take<T: Number, V: Lanes<T>, const VECTORS: usize, const COUNT: usize>(job: &Elimination<T>) -> T {
     let whole = job.rows / CHUNK * CHUNK;
-    let mut most = [T::ZERO; CHUNK];
+    let (mut most, mut rest) = ([V::all(T::ZERO); VECTORS], [[T::ZERO; 1]; 1]);
     for first in (0..whole).step_by(CHUNK) {
         // SAFETY: this and all elements up to `CHUNK` on are among the job's rows.
-        unsafe { part::<T, COUNT, CHUNK>(job, first, &mut most) };
+        unsafe { part::<T, V, VECTORS, COUNT>(job, first, &mut most) };
     }
     for first in whole..job.rows {
         // SAFETY: this is one of the job's rows.
-        unsafe { part::<T, COUNT, 1>(job, first, most.first_chunk_mut().unwrap_or(&mut [T::ZERO])) };
+        unsafe { part::<T, [T; 1], 1, COUNT>(job, first, &mut rest) };
     }
-    most.into_iter().fold(T::ZERO, |most, one| if one > most { one } else { most })
+    // SAFETY: the vectors have as many lanes, all of them set.
+    let most = unsafe { (&raw const most).cast::<[T; CHUNK]>().read() };
+    most.into_iter().fold(rest[0][0], |most, one| if one > most { one } else { most })
 }
 
-/// The elimination in `LENGTH` rows from `first` on.
+/// The elimination in the rows of some vectors from `first` on.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]
 #[inline(always)]
-unsafe fn part<T: Number, const COUNT: usize, const LENGTH: usize>(
+unsafe fn part<T: Number, V: Lanes<T>, const VECTORS: usize, const COUNT: usize>(
     job: &Elimination<T>,
     first: usize,
-    most: &mut [T; LENGTH],
+    most: &mut [V; VECTORS],
 ) {
+    let target = job.target.wrapping_add(first).cast::<[V; VECTORS]>();
     // SAFETY: the caller vouches for these rows of the target, which overlaps no source.
-    let target = unsafe { &mut *job.target.add(first).cast::<[T; LENGTH]>() };
-    let mut values = *target;
+    let mut values = unsafe { target.read_unaligned() };
     for index in 0..COUNT {
+        let source = job.sources.wrapping_add(index * job.step + first).cast::<[V; VECTORS]>();
         // SAFETY: and of each source.
-        let (source, mut factors) = unsafe {
-            let source = job.sources.add(index * job.step + first).cast::<[T; LENGTH]>();
-            (source, source.read())
-        };
+        let mut factors = unsafe { source.read_unaligned() };
         if let (Some(scale), true) = (job.scale, index + 1 == COUNT) {
-            factors = factors.map(|factor| factor * scale);
+            for factor in &mut factors {
+                *factor = factor.times(V::all(scale));
+            }
             // SAFETY: the last source may be written where it is scaled.
-            unsafe { source.write(factors) };
+            unsafe { source.write_unaligned(factors) };
         }
         for (value, factor) in values.iter_mut().zip(factors) {
-            *value = *value - factor * job.factors[index];
+            *value = value.less(factor.times(V::all(job.factors[index])));
         }
     }
     for (most, value) in most.iter_mut().zip(values) {
-        let magnitude = value.abs();
-        *most = if magnitude > *most { magnitude } else { *most };
+        *most = value.larger_magnitude(*most);
     }
-    *target = values;
+    // SAFETY: as above.
+    unsafe { target.write_unaligned(values) };
 }

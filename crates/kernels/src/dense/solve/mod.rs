@@ -1,5 +1,6 @@
 //! Systems of linear equations: factorisation, its panels and triangles, refinement, and the check of a solution.
 
+mod compiled;
 pub(crate) mod gmres;
 pub(crate) mod lu;
 pub(crate) mod mixed;

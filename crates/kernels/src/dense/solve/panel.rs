@@ -29,6 +29,7 @@ pub(super) struct Panel<'a, T: 'static> {
 
 impl<T: Number> Panel<'_, T> {
     /// Factors the panel. Safety: nobody else uses these columns from the triangle down, pivots, inverses, or the bench.
+    #[inline(never)]
     pub(super) unsafe fn factor(&mut self) {
         // SAFETY: the caller's promise.
         unsafe { self.part(self.columns.clone()) };

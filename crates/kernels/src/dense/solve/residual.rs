@@ -57,6 +57,7 @@ impl Norms {
     }
 
     /// Adds some rows of the system. Each is summed in `f64` in the order of columns, a dominant diagonal last.
+    #[inline(never)]
     pub(super) fn add_rows<T: Number>(&self, uniform: Uniform, diagonal: Diagonal, solution: &[T], rows: Range<usize>) {
         let add = |norm: &AtomicU64, value: f64| norm.fetch_max(value.abs().to_bits(), Ordering::AcqRel);
         for first in rows.clone().step_by(PART) {

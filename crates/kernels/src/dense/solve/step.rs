@@ -39,6 +39,7 @@ pub(super) struct Bench<T> {
 
 impl<T: Number> Step<T> {
     /// Updates columns with the panel; `look` is called now and then. Safety: nobody else uses them, the panel or the bench.
+    #[inline(never)]
     pub(super) unsafe fn reduce(&self, columns: Range<usize>, bench: Bench<T>, look: &mut dyn FnMut()) {
         // SAFETY: the caller's promise, here and in what follows.
         unsafe {
@@ -84,6 +85,7 @@ impl<T: Number> Step<T> {
     }
 
     /// Interchanges the rows of some columns like the panel's. Safety: nobody else uses these columns.
+    #[inline(never)]
     pub(super) unsafe fn interchange(&self, columns: Range<usize>) {
         let first = self.panel.start;
         // SAFETY: there are as many pivots as the panel has columns.

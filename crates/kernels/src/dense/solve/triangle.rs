@@ -24,6 +24,7 @@ pub(super) struct Triangles<T: 'static> {
 impl<T: Number> Triangles<T> {
     /// Replaces the right-hand side by the solution of the upper one, by blocks of `block` columns. Safety: all threads
     /// of the crew call this together, each by its number; nobody else writes to the matrix or uses the right-hand side.
+    #[inline(never)]
     pub(super) unsafe fn solve_upper(
         &self,
         thread: usize,
@@ -48,6 +49,7 @@ impl<T: Number> Triangles<T> {
     }
 
     /// Solves the unit lower triangle of some columns. Safety: nobody else uses these rows or writes to the matrix.
+    #[inline(never)]
     pub(super) unsafe fn lower_block(&self, columns: Range<usize>) {
         for column in columns.clone() {
             // SAFETY: the caller's promise.
@@ -80,6 +82,7 @@ impl<T: Number> Triangles<T> {
 
     /// Subtracts the effect of some solved columns from some other rows. Safety: nobody else uses these rows of the
     /// right-hand side, or writes to those of the columns or to the matrix.
+    #[inline(never)]
     pub(super) unsafe fn take_from(&self, rows: Range<usize>, columns: Range<usize>) {
         // SAFETY: the caller's promise; the rows are not those of the columns.
         let solution = unsafe { self.grid.column(self.n, columns.clone()) };

@@ -11,13 +11,15 @@
 //! fetch the other two. So those tiles have two loops. VDPBF16PS has the shape of a multiply-add, so the same loop over half
 //! as many steps is the tile of bf16.
 
-use core::arch::x86_64::{__m128i, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128};
+#[allow(clippy::wildcard_imports, reason = "vectors and their instructions")]
+use core::arch::x86_64::*;
+use core::mem::transmute;
 
 use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
-use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, round_pairs};
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, Lanes, eliminate};
 
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
@@ -288,24 +290,71 @@ tile_loops!(fp32_avx2, fp32_avx2_asking(f32) {
     ],
 });
 
+/// Defines the loop over columns of an element type in `count` vectors of an instruction set.
 macro_rules! columns_loop {
-    ($name:ident($element:ty), $features:literal) => {
+    ($name:ident($element:ty), $features:literal, [$vector:ident; $count:literal],
+        $all:ident, $times:ident, $less:ident, $larger:ident, $magnitude:expr) => {
+        #[expect(clippy::inline_always, reason = "they are inlined into the function of the instruction set")]
+        impl Lanes<$element> for $vector {
+            #[inline(always)]
+            fn all(value: $element) -> Self {
+                // SAFETY: the only function that uses these has the features, here and below.
+                unsafe { $all(value) }
+            }
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $times(self, other) }
+            }
+
+            #[inline(always)]
+            fn less(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $less(self, other) }
+            }
+
+            #[inline(always)]
+            fn larger_magnitude(self, most: Self) -> Self {
+                // SAFETY: as above. The instruction returns the second number if either is NaN.
+                unsafe { $larger($magnitude(self), most) }
+            }
+        }
+
         #[target_feature(enable = $features)]
         unsafe fn $name(job: &Elimination<$element>) -> $element {
             // SAFETY: the caller's promise.
-            unsafe { eliminate(job) }
+            unsafe { eliminate::<$element, $vector, $count>(job) }
         }
     };
 }
-columns_loop!(fp64_avx512_columns(f64), "avx512f");
-columns_loop!(fp32_avx512_columns(f32), "avx512f");
-columns_loop!(fp64_avx2_columns(f64), "avx2,fma");
-columns_loop!(fp32_avx2_columns(f32), "avx2,fma");
+columns_loop!(fp64_avx512_columns(f64), "avx512f", [__m512d; 2],
+    _mm512_set1_pd, _mm512_mul_pd, _mm512_sub_pd, _mm512_max_pd, _mm512_abs_pd);
+columns_loop!(fp32_avx512_columns(f32), "avx512f", [__m512; 1],
+    _mm512_set1_ps, _mm512_mul_ps, _mm512_sub_ps, _mm512_max_ps, _mm512_abs_ps);
+columns_loop!(fp64_avx2_columns(f64), "avx2,fma", [__m256d; 4],
+    _mm256_set1_pd, _mm256_mul_pd, _mm256_sub_pd, _mm256_max_pd, |value| _mm256_andnot_pd(_mm256_set1_pd(-0.0), value));
+columns_loop!(fp32_avx2_columns(f32), "avx2,fma", [__m256; 2],
+    _mm256_set1_ps, _mm256_mul_ps, _mm256_sub_ps, _mm256_max_ps, |value| _mm256_andnot_ps(_mm256_set1_ps(-0.0), value));
 
-/// Rounds to pairs of bf16, sixteen at a time: by integer instructions, as packing takes little time of a solution.
-#[target_feature(enable = "avx512f")]
+/// Rounds to pairs of bf16, sixteen at a time, halves to even: subnormal numbers become zero, NaN stays NaN.
+#[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn bf16_avx512_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
-    round_pairs(first, second, pairs);
+    for (index, pairs) in pairs.chunks_mut(16).enumerate() {
+        let (start, mask) = (index * 16, u16::MAX >> (16 - pairs.len()));
+        let rounded = |numbers: &[f32]| {
+            let numbers = &numbers[start..][..pairs.len()];
+            // SAFETY: the mask has as many bits as there are numbers; both types are 256 bits.
+            unsafe {
+                let halves = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, numbers.as_ptr()));
+                _mm512_cvtepu16_epi32(transmute::<__m256bh, __m256i>(halves))
+            }
+        };
+        let lower = rounded(first);
+        let both = second.map_or(lower, |second| _mm512_or_si512(lower, _mm512_slli_epi32::<16>(rounded(second))));
+        // SAFETY: as above.
+        unsafe { _mm512_mask_storeu_ps(pairs.as_mut_ptr(), mask, _mm512_castsi512_ps(both)) };
+    }
 }
 
 const AVX512: Needs = (Isa::Avx512, &[Feature::Avx512F]);

