@@ -13,8 +13,10 @@ mod hostile;
 mod kills;
 mod peers;
 mod record;
+mod replay;
 mod simulate;
 mod slurm;
+mod source;
 mod trust;
 
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Some(("kills", rest)) => kills::run(&shell, rest),
         Some(("fuzz", rest)) => fuzz::run(&shell, rest),
         Some(("peers", rest)) => peers::run(&shell, rest),
+        Some(("replay", rest)) => replay::run(&shell, rest),
         Some(("simulate", rest)) => simulate::run(&shell, rest),
         Some(("trust", rest)) => trust::run(&shell, rest),
         _ => {
@@ -43,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 8] = [
+const COMMANDS: [(&str, &str); 9] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
@@ -51,5 +54,6 @@ const COMMANDS: [(&str, &str); 8] = [
     (kills::USAGE, "kill and interrupt runs at random times, and write a section of docs/evidence/security.md"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (fuzz::USAGE, "run every fuzz target, and write docs/evidence/security.md"),
+    (replay::USAGE, "discover machines recorded by other projects, and write docs/evidence/discovery.md"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
 ];
