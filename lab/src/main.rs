@@ -13,8 +13,10 @@ mod hostile;
 mod kills;
 mod peers;
 mod record;
+mod replay;
 mod simulate;
 mod slurm;
+mod source;
 mod trust;
 
 use std::process::ExitCode;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Some(("kills", rest)) => (kills::USAGE, kills::run(&shell, rest)),
         Some(("fuzz", rest)) => (fuzz::USAGE, fuzz::run(&shell, rest)),
         Some(("peers", rest)) => (peers::USAGE, peers::run(&shell, rest).map(|()| true)),
+        Some(("replay", rest)) => (replay::USAGE, replay::run(&shell, rest)),
         Some(("simulate", rest)) => (simulate::USAGE, simulate::run(&shell, rest).map(|()| true)),
         Some(("trust", rest)) => (trust::USAGE, trust::run(&shell, rest).map(|()| true)),
         _ => {
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-const COMMANDS: [(&str, &str); 8] = [
+const COMMANDS: [(&str, &str); 9] = [
     (peers::USAGE, "compare with reference tools, and write docs/evidence/performance.md"),
     (trust::USAGE, "test values, intervals, verdicts and warnings, and write docs/evidence/trust.md"),
     (slurm::USAGE, "start a Slurm of four nodes on this machine, and test on it"),
@@ -59,5 +62,6 @@ const COMMANDS: [(&str, &str); 8] = [
     (kills::USAGE, "kill and interrupt runs at random times, and write a section of docs/evidence/security.md"),
     (expectations::USAGE, "read public sources, and write crates/machine/data"),
     (fuzz::USAGE, "run every fuzz target, and write docs/evidence/security.md"),
+    (replay::USAGE, "discover machines recorded by other projects, and write docs/evidence/discovery.md"),
     (simulate::USAGE, "simulate clusters, and write docs/evidence/cluster-simulation.md"),
 ];

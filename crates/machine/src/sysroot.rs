@@ -82,6 +82,13 @@ impl Sysroot {
         if is_list { Some(listed()) } else { parse_mask(&self.text(mask)?) }
     }
 
+    /// The CPUs in a list, else in a mask, of those that share something with a CPU. A set without the CPU itself is wrong.
+    pub(crate) fn cpus_with(&self, cpu: u32, list: &str, mask: &str) -> Option<Vec<u32>> {
+        let listed = self.text(list).map(|text| parse_list(&text));
+        let masked = || parse_mask(&self.text(mask)?);
+        listed.filter(|cpus| cpus.contains(&cpu)).or_else(|| masked().filter(|cpus| cpus.contains(&cpu)))
+    }
+
     pub(crate) fn bytes(&self, relative: &str) -> Option<Vec<u8>> {
         let Some(record) = &self.record else { return self.load(relative) };
         record.borrow_mut().files.entry(relative.to_owned()).or_insert_with(|| self.load(relative)).clone()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::source::{AZURE_PAGES, CC_BY, Sources, header};
 use super::table::Table;
+use crate::source::{AZURE_PAGES, CC_BY, Sources, header};
 
 const COLUMNS: &[&str] = &[
     "name",

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::source::{Source, Sources};
 use super::table::Table;
+use crate::source::{Source, Sources};
 
 const COLUMNS: &[&str] = &[
     "name",

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::Sources;
 use super::table::Table;
+use crate::source::Sources;
 
 const COLUMNS: &[&str] = &["name", "vcpus", "platforms_base/all_core/boost_MHz", "network_Gbps", "network_tier1_Gbps"];
 

@@ -6,7 +6,6 @@ mod ec2;
 mod gce;
 mod processors;
 mod results;
-mod source;
 mod table;
 
 use std::path::Path;
@@ -14,7 +13,7 @@ use std::process::ExitCode;
 
 use xtask::shell::Shell;
 
-use self::source::Sources;
+use crate::source::Sources;
 
 pub(crate) const USAGE: &str = "expectations SOURCES_FOLDER";
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::source::{AZURE_PAGES, CC_BY, Sources, header};
 use super::table::Table;
+use crate::source::{AZURE_PAGES, CC_BY, Sources, header};
 
 const COLUMNS: &[&str] = &["model", "cores", "base_MHz", "all_core_MHz", "boost_MHz", "source", "page", "date"];
 

@@ -1,7 +1,7 @@
 //! Published STREAM, HPL and drive values of whole machines, each with its conditions.
 
-use super::source::{AZURE_PAGES, CC_BY, Sources, header};
 use super::table::Table;
+use crate::source::{AZURE_PAGES, CC_BY, Sources, header};
 
 const COLUMNS: &[&str] = &["subject", "what", "low", "high", "unit", "conditions", "source", "page", "date"];
 

@@ -43,7 +43,8 @@ fn from_sysfs(root: &Sysroot, topology: &[LogicalCpu]) -> Vec<Cache> {
             let file = |name: &str| format!("{folder}/{index}/{name}");
             let (Some(level), Some(kind)) = (root.number(&file("level")), root.text(&file("type"))) else { continue };
             // Without the CPUs that share a cache their number is unknown: CPUID may show it.
-            let Some(mut shared) = root.cpus(&file("shared_cpu_list"), &file("shared_cpu_map")) else {
+            let shared = root.cpus_with(cpu, &file("shared_cpu_list"), &file("shared_cpu_map"));
+            let Some(mut shared) = shared else {
                 return Vec::new();
             };
             // Offline CPUs stay in the list.
@@ -76,7 +77,8 @@ fn parse_size(text: &str) -> Option<u64> {
 
 /// Caches from leaf 4 or 0x8000001D. CPUs whose APIC numbers agree above the cache's share bits share it.
 fn from_dump(dump: &Dump, topology: &[LogicalCpu]) -> Vec<Cache> {
-    let mut caches: BTreeMap<(u32, String, u64), Cache> = BTreeMap::new();
+    // Kinds of core may share a level by different numbers of bits: the group alone is not distinct.
+    let mut caches: BTreeMap<(u32, String, u32, u64), Cache> = BTreeMap::new();
     for (cpu, leaves) in dump.cpus() {
         let Some(apic) = crate::cpu::topology::apic_number(leaves) else { continue };
         for registers in cache_leaves(leaves) {
@@ -87,8 +89,9 @@ fn from_dump(dump: &Dump, topology: &[LogicalCpu]) -> Vec<Cache> {
             };
             let level = bits(registers.eax, 7, 5);
             let share_bits = (bits(registers.eax, 25, 14) + 1).next_power_of_two().trailing_zeros();
-            let cache =
-                caches.entry((level, kind.to_owned(), u64::from(apic) >> share_bits)).or_insert_with(|| Cache {
+            let cache = caches
+                .entry((level, kind.to_owned(), share_bits, u64::from(apic) >> share_bits))
+                .or_insert_with(|| Cache {
                     level,
                     kind: kind.to_owned(),
                     bytes: Some(size(registers)),

@@ -27,7 +27,7 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     available(root, limits, &mut cpu, ledger);
     system::controls(root, &mut cpu, ledger);
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
-    core_types(root, &mut cpu, ledger);
+    core_types(root, &cpuinfo, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
     open_rates(&cpu, ledger);
     cpu
@@ -93,8 +93,13 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
             ledger.missing("cpu.host_topology", why, "two CPUs shown as cores may be SMT siblings of one");
         }
     } else {
-        let consequence = "cores and SMT siblings cannot be distinguished, so there is no peak";
-        ledger.missing("cpu.topology", "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo", consequence);
+        let none = "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo";
+        let (why, consequence) = match &topology.partial {
+            Some(why) => (why.as_str(), "the numbers of cores and CPUs are unknown"),
+            None => (none, "cores and SMT siblings cannot be distinguished, so there is no peak"),
+        };
+        ledger.missing("cpu.topology", why, consequence);
+        cpu.smt = topology.smt();
     }
     cpu.topology = topology.cpus;
 }
@@ -121,8 +126,8 @@ fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Le
 }
 
 /// Groups CPUs by kind of core, fast kinds first, and numbers the kinds in the topology.
-fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
-    let (kinds, source) = topology::core_kinds(root, &cpu.topology);
+fn core_types(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let (kinds, source) = topology::core_kinds(root, cpuinfo, &cpu.topology);
     let mut groups: BTreeMap<CoreKind, Vec<&LogicalCpu>> = BTreeMap::new();
     for place in &cpu.topology {
         groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);
@@ -150,9 +155,11 @@ fn core_types(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
             ..CoreType::default()
         });
     }
-    if !types.is_empty() {
-        let none = "all cores are of one kind".to_owned();
-        ledger.source("cpu.core_types", if uniform && kinds.is_empty() { none } else { source });
+    match source {
+        Err(why) => ledger.missing("cpu.core_types", why, "the kinds of core are not distinguished"),
+        Ok(_) if types.is_empty() => {}
+        Ok(_) if uniform && kinds.is_empty() => ledger.source("cpu.core_types", "all cores are of one kind"),
+        Ok(source) => ledger.source("cpu.core_types", source),
     }
     for place in &mut cpu.topology {
         place.core_type = types.iter().position(|kind| kind.cpus.contains(&place.cpu)).map_or(0, count);

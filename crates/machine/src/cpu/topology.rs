@@ -1,7 +1,7 @@
 //! Which logical CPUs share a core, a package and a kind of core: by the kernel's topology files, else APIC numbers in
 //! CPUID, else `/proc/cpuinfo`. Kinds: CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::{CoreKind, LogicalCpu};
 
@@ -18,6 +18,8 @@ pub(crate) struct Topology {
     /// Ascending by number; `core_type` still 0, `llc` and `node` still unknown.
     pub(crate) cpus: Vec<LogicalCpu>,
     pub(crate) source: String,
+    /// Why CPUs are missing; their number is unknown then.
+    pub(crate) partial: Option<String>,
 }
 
 struct CpuPlace {
@@ -34,17 +36,23 @@ impl Topology {
             (from_dump(&cpuid.dump), format!("APIC numbers in {}", Cpuid::LABEL)),
             (from_cpuinfo(cpuinfo), label("proc/cpuinfo")),
         ];
-        let best = witnesses.into_iter().find(|(places, _)| !places.is_empty());
-        best.map(|(places, source)| Self { cpus: number(&places), source }).unwrap_or_default()
+        let best = witnesses.into_iter().enumerate().find(|(_, (places, _))| !places.is_empty());
+        let Some((witness, (places, source))) = best else { return Self::default() };
+        let partial = if witness == 1 { partial(&cpuid.dump) } else { None };
+        Self { cpus: number(&places), source, partial }
     }
 
     pub(crate) fn counts(&self) -> Option<(u32, u32, u32)> {
+        if self.partial.is_some() {
+            return None;
+        }
         let count = |number: fn(&LogicalCpu) -> u32| self.cpus.iter().map(number).max().map(|highest| highest + 1);
         Some((count(|cpu| cpu.package)?, count(|cpu| cpu.core)?, u32::try_from(self.cpus.len()).ok()?))
     }
 
     pub(crate) fn smt(&self) -> Option<bool> {
-        (!self.cpus.is_empty()).then(|| self.cpus.iter().any(|cpu| cpu.siblings.len() > 1))
+        let has_siblings = self.cpus.iter().any(|cpu| cpu.siblings.len() > 1);
+        (has_siblings || self.partial.is_none() && !self.cpus.is_empty()).then_some(has_siblings)
     }
 }
 
@@ -54,7 +62,8 @@ fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
         let file = |name: &str| topology_file(cpu, name);
         // Some virtual machines have package -1.
         let package = root.number::<i64>(&file("physical_package_id"))?.max(0).unsigned_abs();
-        let siblings = root.cpus(&file("thread_siblings_list"), &file("thread_siblings"));
+        let siblings = [("thread_siblings_list", "thread_siblings"), ("core_cpus_list", "core_cpus")];
+        let siblings = siblings.iter().find_map(|(list, mask)| root.cpus_with(cpu, &file(list), &file(mask)));
         let first = siblings.and_then(|siblings| siblings.first().copied()).map(u64::from);
         // The number of a core in its package: apart from the numbers of CPUs.
         let of_package = || root.number::<u32>(&file("core_id")).map(|core| u64::from(core) | 1 << 32);
@@ -94,11 +103,18 @@ fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
 
 fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
     let place = |(cpu, leaves): (u32, &Leaves)| {
-        let Apic { id, smt_bits, package_bits } = Apic::from_leaves(leaves)?;
+        let Apic { id, smt_bits, package_bits, .. } = Apic::from_leaves(leaves)?;
         let (core, package) = (u64::from(id).checked_shr(smt_bits)?, u64::from(id).checked_shr(package_bits)?);
         Some(CpuPlace { cpu, package, core })
     };
     dump.cpus().filter_map(place).collect()
+}
+
+/// Why a dump of one CPU does not count the CPUs of its package. What CPUID counts is often more than the package has.
+fn partial(dump: &Dump) -> Option<String> {
+    let threads = Apic::from_leaves(dump.first()?)?.package_threads;
+    (dump.cpus().count() == 1 && threads > 1)
+        .then(|| format!("CPUID is known of 1 CPU of up to {threads} in a package"))
 }
 
 struct Apic {
@@ -106,6 +122,8 @@ struct Apic {
     /// Low bits that number the threads of a core.
     smt_bits: u32,
     package_bits: u32,
+    /// The most CPUs that a package may have.
+    package_threads: u32,
 }
 
 impl Apic {
@@ -122,7 +140,8 @@ impl Apic {
         let levels: Vec<_> = leaves.each(leaf, |level| bits(level.ecx, 15, 8) != 0).collect();
         let smt = levels.iter().find(|level| bits(level.ecx, 15, 8) == 1)?;
         let last = levels.last()?;
-        Some(Self { id: last.edx, smt_bits: bits(smt.eax, 4, 0), package_bits: bits(last.eax, 4, 0) })
+        let package_threads = bits(last.ebx, 15, 0);
+        Some(Self { id: last.edx, smt_bits: bits(smt.eax, 4, 0), package_bits: bits(last.eax, 4, 0), package_threads })
     }
 
     /// AMD before extended topology: threads per core in leaf 0x8000001E, package size in 0x80000008.
@@ -139,7 +158,8 @@ impl Apic {
             bits => bits,
         };
         let smt_bits = threads_per_core.next_power_of_two().trailing_zeros();
-        Some(Self { id: unit.eax, smt_bits, package_bits: package_bits.max(smt_bits) })
+        let package_threads = bits(size, 7, 0) + 1;
+        Some(Self { id: unit.eax, smt_bits, package_bits: package_bits.max(smt_bits), package_threads })
     }
 
     /// The eight-bit APIC number of leaf 1, with the core count of leaf 4.
@@ -147,12 +167,15 @@ impl Apic {
         const MANY_THREADS: u32 = 28;
         let one = leaves.get(1, 0)?;
         let threads = if bit(one.edx, MANY_THREADS) { bits(one.ebx, 23, 16).max(1) } else { 1 };
-        // AMD has the leaf and leaves it empty: its processors of that time have no SMT.
+        // AMD has the leaf and leaves it empty: its processors of that time have no SMT. Intel's without it have one core.
         let cache = leaves.get(4, 0).filter(|cache| bits(cache.eax, 4, 0) != 0);
-        let cores = cache.map_or(threads, |cache| bits(cache.eax, 31, 26) + 1).clamp(1, threads);
+        let has_one_core = cache.is_none() && leaves.vendor().is_some_and(|vendor| vendor == "GenuineIntel");
+        let without = if has_one_core { 1 } else { threads };
+        let cores = cache.map_or(without, |cache| bits(cache.eax, 31, 26) + 1).clamp(1, threads);
         let width = |count: u32| count.next_power_of_two().trailing_zeros();
         let package_bits = width(threads);
-        Some(Self { id: bits(one.ebx, 31, 24), smt_bits: package_bits - width(cores).min(package_bits), package_bits })
+        let smt_bits = package_bits - width(cores).min(package_bits);
+        Some(Self { id: bits(one.ebx, 31, 24), smt_bits, package_bits, package_threads: threads })
     }
 }
 
@@ -176,16 +199,21 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     cpus
 }
 
-pub(crate) fn core_kinds(root: &Sysroot, topology: &[LogicalCpu]) -> (BTreeMap<u32, CoreKind>, String) {
+/// The kinds by CPU, empty if all cores are alike, with the source or the reason why they are unknown.
+pub(crate) fn core_kinds(
+    root: &Sysroot,
+    cpuinfo: &CpuInfo,
+    topology: &[LogicalCpu],
+) -> (BTreeMap<u32, CoreKind>, Result<String, String>) {
     let cpuid = root.cpuid();
     let known: BTreeMap<u32, CoreKind> =
         cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
     if !known.is_empty() {
-        return (without_l3(&cpuid.dump, known), format!("leaves 0x1A, 0x80000026 in {}", Cpuid::LABEL));
+        return (without_l3(&cpuid.dump, known), Ok(format!("leaves 0x1A, 0x80000026 in {}", Cpuid::LABEL)));
     }
     let by_size = strix_point(&cpuid.dump);
     if !by_size.is_empty() {
-        return (by_size, format!("size of the third-level cache, leaf 0x8000001D in {}", Cpuid::LABEL));
+        return (by_size, Ok(format!("size of the third-level cache, leaf 0x8000001D in {}", Cpuid::LABEL)));
     }
     let lists = [
         ("cpu_core", CoreKind::Performance),
@@ -197,10 +225,54 @@ pub(crate) fn core_kinds(root: &Sysroot, topology: &[LogicalCpu]) -> (BTreeMap<u
         parse_list(&list).into_iter().map(move |cpu| (cpu, kind))
     });
     let listed: BTreeMap<u32, CoreKind> = listed.collect();
-    if listed.is_empty() {
-        return (by_siblings(root, topology), "cores with and without SMT".to_owned());
+    if !listed.is_empty() {
+        return (listed, Ok(label("sys/devices/cpu_*/cpus")));
     }
-    (listed, label("sys/devices/cpu_*/cpus"))
+    let by_siblings = by_siblings(root, topology);
+    if !by_siblings.is_empty() {
+        return (by_siblings, Ok("cores with and without SMT".to_owned()));
+    }
+    by_part(root, cpuinfo, topology)
+}
+
+/// By part number (Arm), the parts in the order of the kernel's `cpu_capacity`.
+fn by_part(
+    root: &Sysroot,
+    cpuinfo: &CpuInfo,
+    topology: &[LogicalCpu],
+) -> (BTreeMap<u32, CoreKind>, Result<String, String>) {
+    const KINDS: [CoreKind; 3] = [CoreKind::Performance, CoreKind::Efficiency, CoreKind::LowPowerEfficiency];
+    let listed = |cpu: u32| {
+        let block = cpuinfo.cpus.iter().find(|block| block.get("processor") == Some(&cpu.to_string()))?;
+        block.get("CPU part").cloned()
+    };
+    let part = |cpu: u32| {
+        let midr = root.text(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"));
+        // Variant and revision are left out.
+        let midr = midr.and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
+        midr.map(|midr| format!("{:#x}", midr >> 4 & 0xfff)).or_else(|| listed(cpu))
+    };
+    let mut capacities: BTreeMap<Option<String>, u32> = BTreeMap::new();
+    let mut each = BTreeSet::new();
+    for cpu in topology.iter().map(|place| place.cpu) {
+        let capacity = root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity")).unwrap_or(0);
+        let highest = capacities.entry(part(cpu)).or_default();
+        *highest = capacity.max(*highest);
+        each.insert(capacity);
+    }
+    let mut parts: Vec<(u32, Option<String>)> = capacities.into_iter().map(|(part, most)| (most, part)).collect();
+    parts.sort_by(|a, b| b.cmp(a));
+    let source = format!("part numbers and cpu_capacity in {}", label(CPUS));
+    match parts.as_slice() {
+        [] | [(_, Some(_))] => (BTreeMap::new(), Ok(source)),
+        [_] if each.len() < 2 => (BTreeMap::new(), Ok(source)),
+        [_] => (BTreeMap::new(), Err("the kernel's cpu_capacity differs, and no part number is known".to_owned())),
+        _ if parts.len() > KINDS.len() => (BTreeMap::new(), Err(format!("cores of {} parts", parts.len()))),
+        _ => {
+            let kind = |cpu: u32| KINDS[parts.iter().position(|(_, known)| *known == part(cpu)).unwrap_or(0)];
+            (topology.iter().map(|place| (place.cpu, kind(place.cpu))).collect(), Ok(source))
+        }
+    }
 }
 
 /// By SMT: of the cores of a bare machine with all CPUs online, only fast ones have siblings where cores differ.

@@ -126,3 +126,108 @@ fn speeds_that_no_link_has_are_unknown() {
         assert_eq!(machine.nics[0].speed_bps, expected, "{text}");
     }
 }
+
+/// A leaf of CPUID as a line of `cpuid -r`.
+fn leaf(leaf: u32, subleaf: u32, [eax, ebx, ecx, edx]: [u32; 4]) -> String {
+    format!("   {leaf:#010x} {subleaf:#04x}: eax={eax:#010x} ebx={ebx:#010x} ecx={ecx:#010x} edx={edx:#010x}\n")
+}
+
+const INTEL: [u32; 3] = [0x756e_6547, 0x6c65_746e, 0x4965_6e69];
+
+/// Leaf 0, and leaf 1 with a number of threads and an APIC number.
+fn first_leaves(highest: u32, threads: u32, apic: u32) -> String {
+    let [ebx, ecx, edx] = INTEL;
+    leaf(0, 0, [highest, ebx, ecx, edx]) + &leaf(1, 0, [0xf29, apic << 24 | threads << 16, 0, 1 << 28])
+}
+
+#[test]
+fn leaves_of_one_cpu_do_not_count_those_of_its_package() {
+    let of = |cpus: &[u32]| {
+        let levels = |apic| leaf(0xb, 0, [1, 2, 0x100, apic]) + &leaf(0xb, 1, [4, 8, 0x201, apic]);
+        let cpu = |cpu: &u32| format!("CPU {cpu}:\n{}{}", first_leaves(0xb, 16, *cpu), levels(*cpu));
+        let text: String = cpus.iter().map(cpu).collect();
+        let machine = found(&Fixture::new("one-cpu").file("cpuid.txt", &text));
+        let says_so = machine.unknown.iter().any(|unknown| unknown.why.contains("1 CPU of up to 8"));
+        (machine.cpu.cores, machine.cpu.threads, machine.cpu.smt, says_so)
+    };
+    assert_eq!(of(&[0]), (None, None, None, true));
+    assert_eq!(of(&[0, 1, 2, 3]), (Some(2), Some(4), Some(true), false), "cores may be disabled");
+}
+
+#[test]
+fn a_pentium_4_without_leaf_4_has_one_core() {
+    let text = format!("CPU 0:\n{}CPU 1:\n{}", first_leaves(2, 2, 0), first_leaves(2, 2, 1));
+    let machine = found(&Fixture::new("pentium-4").file("cpuid.txt", &text));
+    assert_eq!((machine.cpu.cores, machine.cpu.threads, machine.cpu.smt), (Some(1), Some(2), Some(true)));
+}
+
+#[test]
+fn kinds_of_core_that_share_a_cache_by_different_bits_keep_their_caches() {
+    // CPUs 0 and 1 share with 8 APIC numbers: group 2. CPUs 2 and 3 share with none: groups 2 and 3.
+    let cpu = |(cpu, apic, shared): (u32, u32, u32)| {
+        let levels = leaf(0xb, 0, [shared, 2, 0x100, apic]) + &leaf(0xb, 1, [7, 4, 0x201, apic]);
+        let cache = leaf(4, 0, [((1 << shared) - 1) << 14 | 0x121, 0x02c0_003f, 0x3f, 0]);
+        format!("CPU {cpu}:\n{}{cache}{levels}", first_leaves(0xb, 16, apic))
+    };
+    let text: String = [(0, 16, 3), (1, 17, 3), (2, 2, 0), (3, 3, 0)].map(cpu).concat();
+    let machine = found(&Fixture::new("hybrid-caches").file("cpuid.txt", &text));
+    let sharing: Vec<&[u32]> = machine.caches.iter().map(|cache| cache.cpus.as_slice()).collect();
+    assert_eq!(sharing, [&[0, 1][..], &[2], &[3]]);
+}
+
+#[test]
+fn a_list_without_its_own_cpu_is_wrong() {
+    let of = |[list, mask]: [&str; 2]| {
+        let mut fixture = machine("own-cpu", &[(0, "0\n"), (1, "1\n")]);
+        for (file, text) in
+            [("level", "3"), ("type", "Unified"), ("size", "8M"), ("shared_cpu_list", list), ("shared_cpu_map", mask)]
+        {
+            fixture = fixture.file(&format!("{CPU}/cpu1/cache/index3/{file}"), text);
+        }
+        found(&fixture).caches.iter().map(|cache| cache.cpus.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(["0", "2"]), [[1]]);
+    assert!(of(["", "00000000,00000000"]).is_empty(), "the number of CPUs that share it is unknown");
+}
+
+#[test]
+fn siblings_under_the_newer_name() {
+    let mut fixture = Fixture::new("core-cpus").file(&format!("{CPU}/online"), "0-3\n");
+    for (cpu, siblings) in [(0, "1"), (1, "2"), (2, "c"), (3, "c")] {
+        let folder = format!("{CPU}/cpu{cpu}/topology");
+        fixture = fixture
+            .file(&format!("{folder}/physical_package_id"), "0\n")
+            .file(&format!("{folder}/core_id"), "0\n")
+            .file(&format!("{folder}/core_cpus"), siblings);
+    }
+    let machine = found(&fixture);
+    assert_eq!((machine.cpu.cores, machine.cpu.threads), (Some(3), Some(4)));
+}
+
+#[test]
+fn cores_of_different_arm_parts_are_of_different_kinds() {
+    let of = |parts: &[(u32, u32)]| {
+        let all = [(0, "0\n"), (1, "1\n"), (2, "2\n"), (3, "3\n")];
+        let mut fixture = machine("arm", &all[..parts.len()]);
+        for (cpu, (part, capacity)) in (0..).zip(parts) {
+            let folder = format!("{CPU}/cpu{cpu}");
+            fixture = fixture.file(&format!("{folder}/cpu_capacity"), &format!("{capacity}\n"));
+            if *part > 0 {
+                let file = format!("{folder}/regs/identification/midr_el1");
+                fixture = fixture.file(&file, &format!("{:#018x}\n", 0x410f_0000 | part << 4 | cpu));
+            }
+        }
+        let machine = found(&fixture);
+        let is_unknown = machine.unknown.iter().any(|unknown| unknown.fact == "cpu.core_types");
+        let kinds: Vec<(CoreKind, Vec<u32>)> =
+            machine.cpu.core_types.into_iter().map(|kind| (kind.kind, kind.cpus)).collect();
+        (kinds, is_unknown)
+    };
+    let (small, big) = (CoreKind::Efficiency, CoreKind::Performance);
+    let (kinds, is_unknown) = of(&[(0xd87, 718), (0xd87, 731), (0xd85, 997), (0xd85, 1024)]);
+    assert_eq!((kinds, is_unknown), (vec![(big, vec![2, 3]), (small, vec![0, 1])], false));
+    let uniform = |cpus: u32| vec![(CoreKind::Uniform, (0..cpus).collect())];
+    assert_eq!(of(&[(0xd0c, 1024), (0xd0c, 1024)]), (uniform(2), false));
+    assert_eq!(of(&[(0xd46, 280), (0xd4d, 855), (0xd47, 855), (0xd4e, 1024)]), (uniform(4), true));
+    assert_eq!(of(&[(0, 234), (0, 1024)]), (uniform(2), true));
+}

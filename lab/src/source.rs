@@ -1,6 +1,6 @@
-//! Where published values are read: git directories, and the files transcribed by hand.
+//! Where published values and recorded machines are read: git directories, and the files transcribed by hand.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 #[derive(Debug)]
@@ -63,6 +63,19 @@ impl Source {
         Ok(self.git(&["ls-tree", "-r", "--name-only", &self.commit, under])?.lines().map(str::to_owned).collect())
     }
 
+    /// Writes the files under a folder into another, with their paths.
+    pub(crate) fn write_files(&self, under: &str, into: &Path) -> Result<(), String> {
+        let archive = into.join("files.tar");
+        self.git(&["archive", "--output", &archive.to_string_lossy(), &self.commit, under])?;
+        unpack(&archive, into)
+    }
+
+    /// The name and the commit.
+    pub(crate) fn label(&self) -> String {
+        format!("{} at {} ({})", self.name, self.commit, self.date)
+    }
+
+    /// The date of the commit.
     pub(crate) fn date(&self) -> &str {
         &self.date
     }
@@ -80,3 +93,13 @@ pub(crate) fn header(name: &str, commit: &str, date: &str, licence: &str, column
 
 pub(crate) const AZURE_PAGES: &str = "MicrosoftDocs/azure-compute-docs";
 pub(crate) const CC_BY: &str = "CC-BY-4.0";
+
+/// Unpacks an archive of any compression with the system's `tar`.
+pub(crate) fn unpack(archive: &Path, into: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(into).map_err(|error| format!("{}: {error}", into.display()))?;
+    let mut tar = Command::new("tar");
+    tar.args(["--no-same-owner", "--extract", "--file"]).arg(archive).arg("--directory").arg(into);
+    let output = tar.output().map_err(|error| format!("cannot start tar: {error}"))?;
+    let why = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{}: {}", archive.display(), why.trim())) }
+}
