@@ -32,19 +32,17 @@ struct Target {
 }
 
 const TARGETS: &[Target] = &[
-    Target { name: "messages", seconds: 60, longest: 1000, about: "messages and addresses of the network protocol" },
-    Target { name: "journal", seconds: 30, longest: 2000, about: "journals of runs" },
-    Target { name: "suites", seconds: 20, longest: 2000, about: "suites and their plans" },
-    Target { name: "cpuid", seconds: 20, longest: 2000, about: "CPUID dumps" },
-    Target { name: "outputs", seconds: 20, longest: 4000, about: "outputs of reference tools" },
+    Target { name: "messages", seconds: 120, longest: 400, about: "messages and addresses of the network protocol" },
+    Target { name: "journal", seconds: 60, longest: 800, about: "journals of runs" },
+    Target { name: "suites", seconds: 40, longest: 800, about: "suites and their plans" },
+    Target { name: "cpuid", seconds: 60, longest: 800, about: "CPUID dumps" },
+    Target { name: "outputs", seconds: 20, longest: 2000, about: "outputs of reference tools" },
     Target {
-        name: "plans",
-        seconds: 20,
-        longest: 8000,
+        name: "plans", seconds: 20, longest: 6000,
         about: "files of a cluster plan, and every format of its report",
     },
-    Target { name: "documents", seconds: 20, longest: 16_000, about: "run documents: judged again, and every format" },
-    Target { name: "machines", seconds: 20, longest: 4000, about: "files of /sys, /proc and /etc" },
+    Target { name: "documents", seconds: 15, longest: 16_000, about: "run documents: judged again, and every format" },
+    Target { name: "machines", seconds: 10, longest: 4000, about: "files of /sys, /proc and /etc" },
 ];
 
 /// What a target did in all rounds.

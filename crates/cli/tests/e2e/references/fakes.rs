@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{Scratch, assay, document, left_in, only_run, rows, skip, stored, stored_runs};
+use crate::common::{Scratch, assay, document, left_in, only_run, rows, skip, stored};
 use crate::references::support::{
     Group, SAYS_VERSION, SEARCH_PATH, assert_measured, brief, fake, hangs, of_no_use, only_one, with_fake, with_tools,
     words,
 };
 use crate::system::family::ended_within;
-use crate::system::process::{Running, has, signal, wait_for};
+use crate::system::process::{Running, has, signal};
 
 /// Longer than any tool that does not hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
