@@ -5,6 +5,8 @@ use std::thread;
 
 use machine::Sysroot;
 
+use crate::exit::{Outcome, status};
+
 /// The least limit, in bytes, with which the program runs on the main thread.
 const ENOUGH: u64 = 1 << 20;
 /// The size of the stack, in bytes, under a smaller limit: that of most systems.
@@ -12,15 +14,16 @@ const STACK: usize = 8 << 20;
 /// The exit status of a Rust program whose main thread panicked.
 const PANICKED: u8 = 101;
 
-/// Runs the program here, or on a thread with a larger stack if the limit is small and a thread can be made.
+/// Runs the program here, or on a thread with a larger stack if the limit is small. Fails if no thread can be started.
 pub(crate) fn with_room(program: fn(f64) -> ExitCode, began: f64) -> ExitCode {
     let limits = Sysroot::host().text("proc/self/limits").unwrap_or_default();
-    if limit(&limits).is_none_or(|bytes| bytes >= ENOUGH) {
-        return program(began);
-    }
+    let Some(small) = limit(&limits).filter(|bytes| *bytes < ENOUGH) else { return program(began) };
     match thread::Builder::new().stack_size(STACK).spawn(move || program(began)) {
         Ok(thread) => thread.join().unwrap_or(ExitCode::from(PANICKED)),
-        Err(_) => program(began),
+        Err(error) => status(&Outcome::Unusable(format!(
+            "the stack is limited to {} KiB, and no thread with a larger one can be started: {error}. Raise ulimit -s",
+            small >> 10
+        ))),
     }
 }
 

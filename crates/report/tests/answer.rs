@@ -75,7 +75,8 @@ fn fair_confidence_has_its_reason() {
         row.warnings = vec![Warning::new(WarningCode::Steal, 0.01, "Other VMs on the host took 1.0 % of CPU time.")];
     }
     let text = answer(&judged(document), &around(), &SCREEN);
-    let said = "Confidence is fair in 1 of 9 results: Memory read, 2 threads. Other VMs on the host took 1.0 % of CPU time.";
+    let said =
+        "Confidence is fair in 1 of 9 results: Memory read, 2 threads. Other VMs on the host took 1.0 % of CPU time.";
     assert!(text.replace('\n', " ").contains(said), "{text}");
 }
 

@@ -32,7 +32,8 @@ pub struct AnswerRules {
 
 impl AnswerRules {
     /// No lines.
-    pub const DEFAULT: Self = Self { title: "", headlines: &[], unknown: "assay info lists what is known", no_answer: |_| None };
+    pub const DEFAULT: Self =
+        Self { title: "", headlines: &[], unknown: "assay info lists what is known", no_answer: |_| None };
 }
 
 /// Reasons for which a benchmark that this machine can run was not reached.

@@ -46,11 +46,6 @@ impl Owner {
         self.started.is_some() && !self.is_gone() && is_ours()
     }
 
-    /// Whether it has ended here and no later process has its number.
-    pub(crate) fn has_freed_its_number(&self) -> bool {
-        self.is_visible() && Self::of(self.process).started.is_none()
-    }
-
     /// Whether it can be looked up by its number: it was of this boot and of our PID namespace.
     pub(crate) fn is_visible(&self) -> bool {
         let ours = Self::of(std::process::id());

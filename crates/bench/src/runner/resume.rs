@@ -16,6 +16,7 @@ use super::progress::{Progress, State, initial_states};
 use super::run::Run;
 use super::setting::{Finished, Setting, TIME_BUDGET, WRITE_BUDGET, Watcher};
 use crate::journal::{Asked, Entry, Journal, Reopening};
+use crate::references::left::end_left_tools;
 use crate::store::{self, DOCUMENT, MOST_DOCUMENT_BYTES, RunFolder, Store, load_file};
 
 /// Added to the seed at each resume: the golden ratio in 64 bits (as in `SplitMix64`) separates neighbouring seeds.
@@ -51,6 +52,7 @@ impl CutOff {
                 "the run '{run}' uses the reference tool '{tool}', which this version does not support; {NEW_RUN}"
             ));
         }
+        end_left_tools();
         store::sweep_entries(folder.path(), &entries);
         let cut_off = Self { folder, document, asked, entries, journal, retry_failed };
         cut_off.check_left(run)?;

@@ -34,6 +34,11 @@ impl RunFolder {
         let shown = path.display();
         let made = match fs::read_dir(path) {
             Ok(mut entries) => {
+                if path.join(journal::JOURNAL).exists() {
+                    return Err(format!(
+                        "the output folder '{shown}' has an unfinished run; resume it with --resume, or choose another folder"
+                    ));
+                }
                 if entries.next().is_some() {
                     return Err(format!("the output folder '{shown}' is not empty; choose another one, or empty it"));
                 }
@@ -71,7 +76,7 @@ impl RunFolder {
     pub fn check_own(&self) -> Result<(), String> {
         match fs::metadata(&self.path) {
             Ok(found) if !is_own(&found) => {
-                Err(format!("the run's folder '{}' belongs to another user", self.path.display()))
+                Err(format!("the run's folder '{}' belongs to another user; copy it", self.path.display()))
             }
             _ => Ok(()),
         }

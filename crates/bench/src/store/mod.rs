@@ -16,6 +16,7 @@ use model::document::Document;
 use model::machine::Machine;
 use verdict::compare::is_same_machine;
 
+use crate::references::left::end_left_tools;
 use read::load_folder;
 
 pub use folder::RunFolder;
@@ -196,8 +197,9 @@ impl Store {
 
     /// Cleans up after killed runs.
     pub fn sweep(&self) {
+        end_left_tools();
         for entry in fs::read_dir(self.runs()).into_iter().flatten().flatten() {
-            sweep::sweep(&entry.path());
+            sweep::sweep_folder(&entry.path());
             sweep::remove_empty(&entry.path());
         }
     }

@@ -12,15 +12,21 @@ use super::read::DOCUMENT;
 use super::write::is_unfinished;
 use crate::journal::{Entry, JOURNAL, of_a_dead_run};
 use crate::leftovers::momentary::is_ours;
-use crate::references::left::end_tools_of;
+use crate::references::left::end_left_tools;
 use crate::references::run::end_group;
 
 /// An empty folder that is older is left over: a new run writes its journal at once.
 const NEW_SECONDS: f64 = 60.0;
 
-/// Removes what a killed run of this user left: files that its journal names, files that it was writing, tools that still
-/// run, and its folder if nothing was measured.
+/// Removes what a killed run of this user left: files that its journal names, files that it was writing, and its folder if
+/// nothing was measured. Ends the tools of all killed runs.
 pub fn sweep(folder: &Path) {
+    end_left_tools();
+    sweep_folder(folder);
+}
+
+/// The same as [`sweep`] without the tools.
+pub(super) fn sweep_folder(folder: &Path) {
     if let Some((_lock, entries)) = of_a_dead_run(folder) {
         sweep_entries(folder, &entries);
         let is_empty = !entries.iter().any(|entry| matches!(entry, Entry::Sample(_)));
@@ -38,14 +44,13 @@ pub(super) fn remove_empty(folder: &Path) {
     }
 }
 
-/// The same as [`sweep`] for the entries of a journal of this user, except for its folder.
+/// The same as [`sweep_folder`] for the entries of a journal of this user, except for its folder.
 pub(crate) fn sweep_entries(folder: &Path, entries: &[Entry]) {
     for entry in entries {
         match entry {
             Entry::WillMake { path } if is_ours(path.file_name().unwrap_or_default()) => {
                 let _ = fs::remove_file(path);
             }
-            Entry::Owner(owner) => end_tools_of(owner),
             // A group whose leader is gone may belong to a new process with its number.
             Entry::Started(leader) if leader.is_alive_and_ours() => end_group(leader.process),
             _ => {}

@@ -181,7 +181,10 @@ fn time_budget(suite: &Suite, options: &Measure) -> Option<f64> {
 /// The run's folder; none for `--verify`, unless one was named.
 fn folder(options: &Measure, id: &str) -> Result<Option<RunFolder>> {
     match &options.out {
-        Some(path) => RunFolder::at(path).map(Some),
+        Some(path) => {
+            bench::store::sweep(path);
+            RunFolder::at(path).map(Some)
+        }
         None if options.verify => Ok(None),
         None => {
             let store = environment::store()?;

@@ -114,6 +114,32 @@ fn a_killed_run_loads_with_every_sample_and_the_next_run_removes_what_it_left() 
 }
 
 #[test]
+fn a_killed_run_in_a_named_folder_is_cleaned_up_by_the_next_start_with_that_folder() {
+    let scratch = Scratch::new();
+    let (folder, test_file) = (scratch.join("out"), scratch.join(".assay-1-2.tmp"));
+    let run = Running::assay(&scratch, &format!("{LONG} --out {}", folder.display()));
+    let journal = folder.join("journal.jsonl");
+    let text = || std::fs::read_to_string(&journal).unwrap_or_default();
+    wait_for(Duration::from_secs(10), || text().contains("\"kind\":\"sample\"").then_some(())).expect("a sample");
+    signal(run.id(), "KILL");
+    run.output();
+    let will_make = format!("{{\"kind\":\"will_make\",\"path\":\"{}\"}}\n", test_file.display());
+    std::fs::write(&journal, will_make + &text()).unwrap();
+    std::fs::write(&test_file, "").unwrap();
+    let again = format!("cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1 --out {}", folder.display());
+    let refused = assay(&scratch, &again);
+    assert!(refusal(&refused).contains("--resume"), "{refused:?}");
+    assert!(!test_file.exists() && folder.join("run.json").exists());
+    // As after a kill before the first document.
+    let before_samples: Vec<String> =
+        text().split_inclusive('\n').filter(|line| line.contains("\"kind\":\"owner\"")).map(str::to_owned).collect();
+    std::fs::write(&journal, before_samples.concat()).unwrap();
+    std::fs::remove_file(folder.join("run.json")).unwrap();
+    succeed(&scratch, &again);
+    assert_eq!(document(&folder)["run"]["complete"], true);
+}
+
+#[test]
 fn a_run_that_lives_is_not_swept() {
     let scratch = Scratch::new();
     let run = Running::assay(&scratch, LONG);

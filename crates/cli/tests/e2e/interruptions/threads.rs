@@ -24,6 +24,9 @@ fn a_user_who_may_start_few_threads_gets_results_or_reasons() {
     {
         return skip("few threads", "it needs the superuser, setpriv, prlimit and a program that other users may run");
     }
+    let ran_alone = ran(of_user(1, &["prlimit", "--stack=65536", &program, "info"]));
+    assert_eq!(ran_alone.status, Some(2), "{ran_alone:?}");
+    assert!(ran_alone.stderr.contains("64 KiB") && ran_alone.stderr.contains("ulimit -s"), "{ran_alone:?}");
     let store = scratch.join("store");
     std::fs::create_dir(&store).unwrap();
     std::os::unix::fs::chown(&store, Some(61234), Some(61234)).unwrap();

@@ -328,14 +328,46 @@ macro_rules! columns_loop {
         }
     };
 }
-columns_loop!(fp64_avx512_columns(f64), "avx512f", [__m512d; 2],
-    _mm512_set1_pd, _mm512_mul_pd, _mm512_sub_pd, _mm512_max_pd, _mm512_abs_pd);
-columns_loop!(fp32_avx512_columns(f32), "avx512f", [__m512; 1],
-    _mm512_set1_ps, _mm512_mul_ps, _mm512_sub_ps, _mm512_max_ps, _mm512_abs_ps);
-columns_loop!(fp64_avx2_columns(f64), "avx2,fma", [__m256d; 4],
-    _mm256_set1_pd, _mm256_mul_pd, _mm256_sub_pd, _mm256_max_pd, |value| _mm256_andnot_pd(_mm256_set1_pd(-0.0), value));
-columns_loop!(fp32_avx2_columns(f32), "avx2,fma", [__m256; 2],
-    _mm256_set1_ps, _mm256_mul_ps, _mm256_sub_ps, _mm256_max_ps, |value| _mm256_andnot_ps(_mm256_set1_ps(-0.0), value));
+columns_loop!(
+    fp64_avx512_columns(f64),
+    "avx512f",
+    [__m512d; 2],
+    _mm512_set1_pd,
+    _mm512_mul_pd,
+    _mm512_sub_pd,
+    _mm512_max_pd,
+    _mm512_abs_pd
+);
+columns_loop!(
+    fp32_avx512_columns(f32),
+    "avx512f",
+    [__m512; 1],
+    _mm512_set1_ps,
+    _mm512_mul_ps,
+    _mm512_sub_ps,
+    _mm512_max_ps,
+    _mm512_abs_ps
+);
+columns_loop!(
+    fp64_avx2_columns(f64),
+    "avx2,fma",
+    [__m256d; 4],
+    _mm256_set1_pd,
+    _mm256_mul_pd,
+    _mm256_sub_pd,
+    _mm256_max_pd,
+    |value| _mm256_andnot_pd(_mm256_set1_pd(-0.0), value)
+);
+columns_loop!(
+    fp32_avx2_columns(f32),
+    "avx2,fma",
+    [__m256; 2],
+    _mm256_set1_ps,
+    _mm256_mul_ps,
+    _mm256_sub_ps,
+    _mm256_max_ps,
+    |value| _mm256_andnot_ps(_mm256_set1_ps(-0.0), value)
+);
 
 /// Rounds to pairs of bf16, sixteen at a time, halves to even: subnormal numbers become zero, NaN stays NaN.
 #[target_feature(enable = "avx512f,avx512bf16")]
