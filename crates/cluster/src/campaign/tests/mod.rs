@@ -153,7 +153,7 @@ fn a_plan_that_is_moved_in_the_middle_is_no_success_and_is_not_made_again() {
     let error = finished.unwrap_err().to_string();
     assert!(error.contains("is lost") && error.contains("no longer mounted"), "{error}");
     assert!(!folder.path().exists(), "{:?}", fs::read_dir(folder.path()));
-    // Where it is found again, it goes on.
+    // Where it is found again, it continues.
     fs::rename(folder.path().with_extension("moved"), folder.path()).unwrap();
     lost.borrow_mut().jobs.clear();
     let (finished, _) = drive(&lost, &Options::default(), None, &[]);
