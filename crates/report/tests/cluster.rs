@@ -527,7 +527,7 @@ fn how_far_a_plan_is() {
     let copies = (0..500).map(|place| NodeProgress { name: format!("m{place}"), ..progress.nodes[2].clone() });
     progress.nodes.extend(copies.collect::<Vec<_>>());
     let text = status::render(&progress, &WIDE);
-    assert!(text.contains("and 480 more nodes") && text.lines().count() < 40, "{text}");
+    assert!(text.contains("and 488 more nodes") && text.lines().count() < 40, "{text}");
     let reason = "hpl failed: tried 3 times, at last: hpl left with status 137: srun: error: task 2 launch failed: \
                   Unspecified error, as its node's log says";
     progress.nodes[3].why = Some(reason.into());

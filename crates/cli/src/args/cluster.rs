@@ -51,8 +51,6 @@ pub(crate) enum ClusterCommand {
     #[command(before_help = RUN_EXAMPLES)]
     Run(RunArgs),
     /// Print the progress of a plan and why nodes wait.
-    ///
-    /// The exit status is 1 if a task has no result, or if the last run ended with tasks left.
     Status(StatusArgs),
     /// End the jobs and workers of a plan. Its tasks stay, and run continues with them.
     Cancel(CancelArgs),
@@ -111,7 +109,7 @@ pub(crate) struct PlanArgs {
     /// Only these areas: cpu, linpack, memory, disk, net (loopback, only if named).
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) area: Vec<Area>,
-    /// Only ids that match; * does not cross a slash, ** does. Repeatable.
+    /// Only ids that match; * does not cross a slash, ** does.
     #[arg(long, value_delimiter = ',', value_name = "GLOB", help_heading = WORKLOAD)]
     pub(crate) filter: Vec<String>,
     /// Take exactly N samples per benchmark.
@@ -200,7 +198,7 @@ pub(crate) struct RunArgs {
     /// Configuration file for ssh.
     #[arg(long, value_name = "FILE")]
     pub(crate) ssh_config: Option<PathBuf>,
-    /// Run tasks again that failed, and those of nodes that were given up.
+    /// Run tasks without a result again.
     #[arg(long)]
     pub(crate) retry: bool,
     /// Leave the tasks of these nodes for later.
@@ -222,7 +220,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Launcher {
-    /// As planned; without a plan for it the current allocation, else Slurm.
+    /// As planned, else the current allocation, else Slurm.
     Auto,
     /// Slurm.
     Slurm,

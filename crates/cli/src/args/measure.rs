@@ -78,7 +78,7 @@ pub(crate) struct Measure {
     /// Only these areas: cpu, linpack, memory, disk, net.
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = WORKLOAD)]
     pub(crate) area: Vec<Area>,
-    /// Only ids that match; * does not cross a slash, ** does. Repeatable.
+    /// Only ids that match; * does not cross a slash, ** does.
     #[arg(long, value_delimiter = ',', value_name = "GLOB", help_heading = WORKLOAD)]
     pub(crate) filter: Vec<String>,
     /// Directory for disk benchmarks [default: the store's].

@@ -200,6 +200,23 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_no_job_of_its_partition_can_hold_is_refused() {
+        let (plan, tasks) = make(&request(&["n1", "n2"]), &two()).unwrap();
+        let group = |longest| NodeGroup {
+            partition: "short".into(),
+            job_partition: None,
+            hardware: String::new(),
+            nodes: vec!["n1".into(), "n2".into()],
+            longest,
+            shared: false,
+        };
+        assert!(check_time_limits(&plan, &tasks, &[group(None), group(Some(60.0))]).is_ok());
+        let error = check_time_limits(&plan, &tasks, &[group(Some(20.0))]).unwrap_err().to_string();
+        assert!(error.starts_with("the task memory takes about 20 s, but jobs in the partition 'short'"), "{error}");
+        assert!(error.contains("can take 20 s, of which 15 s are for tasks"), "{error}");
+    }
+
+    #[test]
     fn loopback_is_measured_only_where_it_is_asked_for() {
         let recorded = "../machine/tests/machines/intel-raptor-lake-core-i7-1370p";
         let machine = machine::discover(&machine::Sysroot::folder(recorded.as_ref()).unwrap());
@@ -208,6 +225,17 @@ mod tests {
         let all = areas(Vec::new()).unwrap();
         assert!(all.contains_key(&Area::Cpu) && all.contains_key(&Area::Disk) && !all.contains_key(&Area::Net));
         assert!(all.values().all(|seconds| *seconds > AROUND_SECONDS && *seconds < 600.0), "{all:?}");
+        let filtered =
+            Request { areas: vec![Area::Cpu, Area::Memory], filter: Some("cpu/**".into()), ..request(&["n1"]) };
+        let error = expected(&filtered, &machine, disk()).unwrap_err().to_string();
+        assert!(error.contains("no benchmark of the area 'memory'"), "{error}");
+        let typo = Request { filter: Some("cpu/**,memry/**".into()), ..request(&["n1"]) };
+        assert!(expected(&typo, &machine, disk()).unwrap_err().to_string().contains("'memry/**'"));
+        let both = Request { filter: Some("cpu/**,memory/**".into()), ..request(&["n1"]) };
+        assert_eq!(
+            expected(&both, &machine, disk()).unwrap().into_keys().collect::<Vec<_>>(),
+            [Area::Cpu, Area::Memory]
+        );
         assert_eq!(areas(vec![Area::Net]).unwrap().into_keys().collect::<Vec<_>>(), [Area::Net]);
         let text = "name = \"t\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp64\"]\nisa = [\"scalar\"]\nthreads = [\"1\"]\n";
         let of_suite =

@@ -13,7 +13,7 @@ use crate::style::{Style, Tone};
 use model::number::{counted, duration};
 
 /// The most nodes, those that need attention first.
-const MOST_NODES: usize = 24;
+const MOST_NODES: usize = 16;
 const MOST_REASON: usize = 300;
 const MOST_JOBS: usize = 12;
 

@@ -281,6 +281,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_plan_of_hosts_runs_over_ssh_even_where_slurm_is() {
+        let of_hosts = Plan { launcher: Some(PlanLauncher::Ssh), ..Plan::default() };
+        assert_eq!(launcher(Launcher::Auto, &of_hosts), Launcher::Ssh);
+        assert_eq!(launcher(Launcher::Here, &of_hosts), Launcher::Here);
+        assert_eq!(launcher(Launcher::Auto, &Plan::default()), Launcher::Auto);
+    }
+
+    #[test]
     fn how_it_ended_is_its_status() {
         let of = |finished: CampaignEnd| {
             let ended = outcome(&finished, Path::new("/p"), true);

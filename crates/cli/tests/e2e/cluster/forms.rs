@@ -168,7 +168,7 @@ fn a_plan_that_is_not_done_says_how_far_it_is() {
     assert_eq!((&document["plan"]["ok"], &document["plan"]["left"]), (&1.into(), &1.into()));
     drain(&scratch, &folder);
     let watched = cluster(&scratch, "status", &folder, "--watch --poll 100ms");
-    assert!(watched.status == Some(0) && watched.stdout.starts_with("2 of 2 tasks finished"), "{watched:?}");
+    assert!(watched.status == Some(0) && watched.stdout.contains("Z 2 of 2 tasks finished"), "{watched:?}");
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn a_plan_that_is_moved_in_the_middle_is_no_success_and_is_not_made_again() {
     let error = finished.unwrap_err().to_string();
     assert!(error.contains("is lost") && error.contains("no longer mounted"), "{error}");
     assert!(!folder.path().exists(), "{:?}", fs::read_dir(folder.path()));
-    // Where it is found again, it goes on.
+    // Where it is found again, it continues.
     fs::rename(folder.path().with_extension("moved"), folder.path()).unwrap();
     lost.borrow_mut().jobs.clear();
     let (finished, _) = drive(&lost, &Options::default(), None, &[]);
@@ -162,7 +162,6 @@ fn a_plan_that_is_moved_in_the_middle_is_no_success_and_is_not_made_again() {
 
 #[test]
 fn jobs_that_are_too_short_for_any_task_are_never_submitted() {
-    // Five minutes, of which 225 s are for tasks.
     for (longest, asked) in [(Some(20), None), (None, Some(20.0))] {
         let (_scratch, folder) = plan(2, false);
         let world = shared(World { longest, ..world(&folder, 2) });
@@ -183,7 +182,7 @@ fn jobs_that_are_too_short_for_any_task_are_never_submitted() {
 fn an_account_that_is_refused_is_refused_once() {
     let (_scratch, folder) = plan(4, false);
     let world = shared(World { refuses_options: true, ..world(&folder, 4) });
-    let options = Options { nodes_per_job: 4, ..Options::default() };
+    let options = Options { nodes_per_job: 1, ..Options::default() };
     let (finished, _) = drive(&world, &options, None, &[]);
     let CampaignEnd::Stopped { left: 12, why } = finished else { panic!("{finished:?}") };
     assert!(why.contains("Invalid account") && why.contains("--sbatch"), "{why}");
