@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::output::ToolError;
 use model::experiment::Experiment;
 use model::wire::HeldFile;
 
@@ -144,8 +143,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    pub(crate) fn held_file(&self, tool: &str) -> Result<&HeldFile, ToolError> {
-        self.file.ok_or_else(|| ToolError(format!("{tool} needs the file of the benchmark")))
+    pub(crate) fn held_file(&self, tool: &str) -> Result<&HeldFile, String> {
+        self.file.ok_or_else(|| format!("{tool} needs the file of the benchmark"))
     }
 }
 

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
-use crate::output::{Output, ToolError};
+use crate::output::Output;
 
-pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, ToolError> {
+pub(crate) fn json_number(tool: &str, object: &Value, key: &str) -> Result<f64, String> {
     let number = object[key].as_f64();
-    number.ok_or_else(|| ToolError(format!("{tool}'s report has no number '{key}'")))
+    number.ok_or_else(|| format!("{tool}'s report has no number '{key}'"))
 }
 
 /// The first JSON object or list of a text that starts a line; without one, the error quotes the complaint in `output`.
-pub(crate) fn json_report(tool: &str, text: &str, output: &Output) -> Result<Value, ToolError> {
+pub(crate) fn json_report(tool: &str, text: &str, output: &Output) -> Result<Value, String> {
     let mut reports = serde_json::Deserializer::from_str(report_in(text)).into_iter::<Value>();
     let reason = match reports.next() {
         Some(Ok(value)) => return Ok(value),
         Some(Err(error)) => error.to_string(),
         None => "it has no object".to_owned(),
     };
-    Err(ToolError(format!("{tool}'s report is not JSON ({reason}): {}", output.complaint())))
+    Err(format!("{tool}'s report is not JSON ({reason}): {}", output.complaint()))
 }
 
 /// The text from the first line on that begins an object, or a list of objects.
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::tests::fixtures::said;
 
-    fn read(text: &str) -> Result<Value, ToolError> {
+    fn read(text: &str) -> Result<Value, String> {
         json_report("tool", text, &said(text))
     }
 

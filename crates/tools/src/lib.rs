@@ -27,7 +27,7 @@ pub use invocation::{
     Target, bare_environment,
 };
 pub use linpack::hpl;
-pub use output::{Output, Reading, ToolError};
+pub use output::{Output, Reading};
 pub use tool::{Reason, ReferenceTool, Rule, Side, ToolDescription, VersionSource, explain};
 pub use version::{version_in_answer, version_in_file};
 

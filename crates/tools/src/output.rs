@@ -32,13 +32,13 @@ impl Output {
         line.map_or_else(|| "it printed nothing".to_owned(), |line| line.chars().take(200).collect())
     }
 
-    pub(crate) fn succeeded(&self, tool: &str) -> Result<(), ToolError> {
+    pub(crate) fn succeeded(&self, tool: &str) -> Result<(), String> {
         let how = match self.status {
             Some(0) => return Ok(()),
             Some(status) => format!("exited with status {status}"),
             None => "was ended by a signal".to_owned(),
         };
-        Err(ToolError(format!("{tool} {how}: {}", self.complaint())))
+        Err(format!("{tool} {how}: {}", self.complaint()))
     }
 }
 
@@ -58,39 +58,39 @@ impl Reading {
     }
 
     /// Checks the rate against the work done in `seconds`.
-    pub(crate) fn check_against(&self, tool: &str, work: f64, seconds: f64) -> Result<(), ToolError> {
+    pub(crate) fn check_against(&self, tool: &str, work: f64, seconds: f64) -> Result<(), String> {
         if (work / seconds / self.value - 1.0).abs() <= CONTRADICTION {
             return Ok(());
         }
         let value = self.value;
-        Err(ToolError(format!("{tool} contradicts itself: {work} in {seconds} s is not {value} per second")))
+        Err(format!("{tool} contradicts itself: {work} in {seconds} s is not {value} per second"))
     }
 
-    pub(crate) fn throughput(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, ToolError> {
+    pub(crate) fn throughput(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, String> {
         Ok(Self { metric: MetricName::Throughput, value: positive(tool, "rate", value)?, details })
     }
 
-    pub(crate) fn latency(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, ToolError> {
+    pub(crate) fn latency(tool: &str, value: f64, details: Map<String, Value>) -> Result<Self, String> {
         Ok(Self { metric: MetricName::Latency, value: positive(tool, "latency", value)?, details })
     }
 }
 
 /// Rejects what cannot be a rate or a duration.
-pub(crate) fn positive(tool: &str, what: &str, value: f64) -> Result<f64, ToolError> {
+pub(crate) fn positive(tool: &str, what: &str, value: f64) -> Result<f64, String> {
     let possible = Some(value).filter(|value| value.is_finite() && *value > 0.0);
-    possible.ok_or_else(|| ToolError(format!("{tool} reports an impossible {what}: {value}")))
+    possible.ok_or_else(|| format!("{tool} reports an impossible {what}: {value}"))
 }
 
 /// The only element; `what` names them in the error.
-pub(crate) fn only<T>(tool: &str, what: &str, all: Vec<T>, output: &Output) -> Result<T, ToolError> {
+pub(crate) fn only<T>(tool: &str, what: &str, all: Vec<T>, output: &Output) -> Result<T, String> {
     <[T; 1]>::try_from(all)
         .map(|[only]| only)
-        .map_err(|all| ToolError(format!("{tool} printed {} {what} and not 1: {}", all.len(), output.complaint())))
+        .map_err(|all| format!("{tool} printed {} {what} and not 1: {}", all.len(), output.complaint()))
 }
 
-pub(crate) fn refuse_if(tool: &str, reasons: &[(bool, &str)]) -> Result<(), ToolError> {
+pub(crate) fn refuse_if(tool: &str, reasons: &[(bool, &str)]) -> Result<(), String> {
     let reason = reasons.iter().find(|(holds, _)| *holds);
-    reason.map_or(Ok(()), |(_, reason)| Err(ToolError::not_comparable(tool, reason)))
+    reason.map_or(Ok(()), |(_, reason)| Err(not_comparable(tool, reason)))
 }
 
 pub(crate) fn details<const N: usize>(details: [(&str, Value); N]) -> Map<String, Value> {
@@ -109,31 +109,31 @@ impl<'a> Text<'a> {
     }
 
     /// What follows `label` on the first line that begins with it.
-    pub(crate) fn after(&self, label: &str) -> Result<&'a str, ToolError> {
+    pub(crate) fn after(&self, label: &str) -> Result<&'a str, String> {
         let label = label.trim_end();
         let rest = self.text.lines().find_map(|line| line.trim_start().strip_prefix(label)).map(str::trim);
-        rest.ok_or_else(|| ToolError(format!("{} printed no '{label}'", self.tool)))
+        rest.ok_or_else(|| format!("{} printed no '{label}'", self.tool))
     }
 
     /// The number after `label`; a unit or a comma may follow.
-    pub(crate) fn number(&self, label: &str) -> Result<f64, ToolError> {
+    pub(crate) fn number(&self, label: &str) -> Result<f64, String> {
         let rest = self.after(label)?;
         // A comma within a word would be a decimal comma, which no tool may print.
         let word = rest.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
         number_in(word).ok_or_else(|| {
             let (tool, label) = (self.tool, label.trim_end());
-            ToolError(format!("{tool} printed '{rest}' as its '{label}', which is not a number"))
+            format!("{tool} printed '{rest}' as its '{label}', which is not a number")
         })
     }
 
-    pub(crate) fn ran_with(&self, label: &str, asked: impl Into<f64>) -> Result<(), ToolError> {
+    pub(crate) fn ran_with(&self, label: &str, asked: impl Into<f64>) -> Result<(), String> {
         let (ran, asked) = (self.number(label)?, asked.into());
-        ToolError::unless((ran - asked).abs() <= 0.0, self.tool, label, ran, asked)
+        unless((ran - asked).abs() <= 0.0, self.tool, label, ran, asked)
     }
 
-    pub(crate) fn ran_as(&self, label: &str, asked: &str) -> Result<(), ToolError> {
+    pub(crate) fn ran_as(&self, label: &str, asked: &str) -> Result<(), String> {
         let ran = self.after(label)?;
-        ToolError::unless(ran == asked, self.tool, label, ran, asked)
+        unless(ran == asked, self.tool, label, ran, asked)
     }
 }
 
@@ -141,42 +141,17 @@ pub(crate) fn number_in(word: &str) -> Option<f64> {
     word.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Why a tool cannot be used, or gave no value, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolError(pub String);
-
-impl ToolError {
-    pub(crate) fn not_comparable(tool: &str, why: &str) -> Self {
-        Self(format!("{tool} is not comparable here: {why}"))
-    }
-
-    pub(crate) fn unless(
-        equal: bool,
-        tool: &str,
-        setting: &str,
-        ran: impl fmt::Display,
-        asked: impl fmt::Display,
-    ) -> Result<(), Self> {
-        let reason = || Self(format!("{tool} ran with {} {ran} and not {asked}", setting.trim_end()));
-        equal.then_some(()).ok_or_else(reason)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn contains(&self, words: &str) -> bool {
-        self.0.contains(words)
-    }
+pub(crate) fn not_comparable(tool: &str, why: &str) -> String {
+    format!("{tool} is not comparable here: {why}")
 }
 
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ToolError {}
-
-impl From<ToolError> for String {
-    fn from(error: ToolError) -> Self {
-        error.0
-    }
+pub(crate) fn unless(
+    equal: bool,
+    tool: &str,
+    setting: &str,
+    ran: impl fmt::Display,
+    asked: impl fmt::Display,
+) -> Result<(), String> {
+    let reason = || format!("{tool} ran with {} {ran} and not {asked}", setting.trim_end());
+    equal.then_some(()).ok_or_else(reason)
 }

@@ -6,7 +6,7 @@ use model::io::Protocol;
 use model::sample::MetricName;
 use serde_json::{Map, Value};
 
-use crate::output::{Reading, ToolError};
+use crate::output::Reading;
 
 /// More than any core loads or stores per second: three 64-byte accesses per cycle at 10 GHz.
 const BYTES_PER_SECOND_OF_A_THREAD: f64 = 2e12;
@@ -25,8 +25,8 @@ const REPEATED_DATAGRAMS: f64 = 16.0;
 const ASCENDING: &[&str] = &["min", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
 /// The reading, if all its values are possible.
-pub(crate) fn check(tool: &str, experiment: &Experiment, reading: Reading) -> Result<Reading, ToolError> {
-    let impossible = |what: String| ToolError(format!("{tool} reports an impossible value: {what}"));
+pub(crate) fn check(tool: &str, experiment: &Experiment, reading: Reading) -> Result<Reading, String> {
+    let impossible = |what: String| format!("{tool} reports an impossible value: {what}");
     value_is_possible(experiment, &reading).map_err(impossible)?;
     numbers_are_positive(&reading.details).map_err(impossible)?;
     latencies_are_in_order(&reading).map_err(impossible)?;
@@ -38,13 +38,13 @@ pub(crate) fn check(tool: &str, experiment: &Experiment, reading: Reading) -> Re
 }
 
 /// Operations per second of this many threads, or processes with a core each, if they are possible.
-pub(crate) fn check_operations(tool: &str, threads: u32, reading: Reading) -> Result<Reading, ToolError> {
+pub(crate) fn check_operations(tool: &str, threads: u32, reading: Reading) -> Result<Reading, String> {
     let most = OPERATIONS_PER_SECOND_OF_A_THREAD * f64::from(threads.max(1));
     let value = reading.value;
     if value > 0.0 && value < most {
         return Ok(reading);
     }
-    Err(ToolError(format!("{tool} reports an impossible value: {value} operations per second of {threads} processes")))
+    Err(format!("{tool} reports an impossible value: {value} operations per second of {threads} processes"))
 }
 
 fn value_is_possible(experiment: &Experiment, reading: &Reading) -> Result<(), String> {

@@ -4,7 +4,7 @@ use model::experiment::Experiment;
 use model::sample::MetricName;
 
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, ToolError};
+use crate::output::{Output, Reading};
 use crate::plausible;
 
 const WORTH_EXPLAINING: f64 = 0.05;
@@ -13,11 +13,11 @@ pub trait ReferenceTool: Sync {
     fn description(&self) -> &'static ToolDescription;
 
     /// Whether the tool can measure this benchmark at equal settings.
-    fn supports(&self, experiment: &Experiment) -> Result<(), ToolError>;
+    fn supports(&self, experiment: &Experiment) -> Result<(), String>;
 
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError>;
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String>;
 
-    fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, ToolError>;
+    fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, String>;
 
     /// The rules that hold for a value.
     fn reasons(&self, version: &str, experiment: &Experiment, reading: &Reading) -> Vec<Reason>;
@@ -124,11 +124,11 @@ pub(crate) trait Adapter: Sync {
     /// The parameters of a supported benchmark, and what follows from them.
     type Work<'a>;
 
-    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError>;
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, String>;
 
-    fn command(work: Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError>;
+    fn command(work: Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, String>;
 
-    fn read(work: Self::Work<'_>, output: &Output) -> Result<Reading, ToolError>;
+    fn read(work: Self::Work<'_>, output: &Output) -> Result<Reading, String>;
 
     fn differences(work: Self::Work<'_>, version: &str, reading: &Reading) -> Vec<Option<Reason>>;
 }
@@ -138,15 +138,15 @@ impl<A: Adapter> ReferenceTool for A {
         A::DESCRIPTION
     }
 
-    fn supports(&self, experiment: &Experiment) -> Result<(), ToolError> {
+    fn supports(&self, experiment: &Experiment) -> Result<(), String> {
         A::work(experiment).map(|_| ())
     }
 
-    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
         A::command(A::work(target.experiment)?, target)
     }
 
-    fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, ToolError> {
+    fn parse(&self, output: &Output, experiment: &Experiment) -> Result<Reading, String> {
         plausible::check(A::DESCRIPTION.id, experiment, A::read(A::work(experiment)?, output)?)
     }
 

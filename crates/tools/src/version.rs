@@ -1,23 +1,23 @@
 //! Identifies a tool and its version from its answer or its file.
 
-use crate::output::{Output, ToolError};
+use crate::output::Output;
 use crate::tool::{ToolDescription, VersionSource};
 
 const LONGEST_VERSION: usize = 32;
 
 /// The version in a tool's answer; `None` if it prints its help instead. The exit status is ignored: some tools exit with 1.
-pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Option<String>, ToolError> {
+pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Option<String>, String> {
     let mut lines = [output.stdout.as_str(), output.stderr.as_str()].into_iter().flat_map(str::lines);
     let unknown = |argument: &str, what: &str| {
         let (program, complaint) = (tool.program, output.complaint());
-        Err(ToolError(match another_program(output) {
+        Err(match another_program(output) {
             Some(line) => {
                 let origin = tool.how_to_get.split_whitespace().find(|word| word.starts_with("https://"));
                 let origin = origin.unwrap_or_default().trim_end_matches([';', ',']);
                 format!("this program is not {} of {origin}: '{program} {argument}' prints '{line}'", tool.id)
             }
             None => format!("'{program} {argument}' does not {what}: {complaint}"),
-        }))
+        })
     };
     match tool.version {
         VersionSource::Asked { argument, prefix, oldest } => match lines.find_map(|line| behind(line, prefix)) {
@@ -26,9 +26,7 @@ pub fn version_in_answer(tool: &ToolDescription, output: &Output) -> Result<Opti
         },
         VersionSource::Unsaid { help, .. } if lines.any(|line| line.contains(help)) => Ok(None),
         VersionSource::Unsaid { argument, .. } => unknown(argument, &format!("print the help of {}", tool.id)),
-        VersionSource::Written { .. } | VersionSource::Marked(_) => {
-            Err(ToolError(format!("{} has no answer", tool.id)))
-        }
+        VersionSource::Written { .. } | VersionSource::Marked(_) => Err(format!("{} has no answer", tool.id)),
     }
 }
 
@@ -45,8 +43,8 @@ fn another_program(output: &Output) -> Option<String> {
 }
 
 /// The version in a program's file; `None` if the file has only the tool's words.
-pub fn version_in_file(tool: &ToolDescription, program: &str, bytes: &[u8]) -> Result<Option<String>, ToolError> {
-    let unknown = |what: String| Err(ToolError(format!("'{program}' {what}")));
+pub fn version_in_file(tool: &ToolDescription, program: &str, bytes: &[u8]) -> Result<Option<String>, String> {
+    let unknown = |what: String| Err(format!("'{program}' {what}"));
     match tool.version {
         VersionSource::Written { prefix, oldest } => match written(prefix, bytes) {
             Some(version) => known(tool, &version, oldest).map(Some),
@@ -76,12 +74,12 @@ fn behind<'a>(line: &'a str, prefix: &str) -> Option<&'a str> {
     rest.trim_start().split([' ', ',', '(']).next()
 }
 
-fn known(tool: &ToolDescription, version: &str, oldest: (u32, u32)) -> Result<String, ToolError> {
+fn known(tool: &ToolDescription, version: &str, oldest: (u32, u32)) -> Result<String, String> {
     if major_minor(version).is_some_and(|numbers| numbers >= oldest) {
         return Ok(version.to_owned());
     }
     let (id, (major, minor)) = (tool.id, oldest);
-    Err(ToolError(format!("{id} {version} is older than {major}.{minor}, the oldest whose output is known")))
+    Err(format!("{id} {version} is older than {major}.{minor}, the oldest whose output is known"))
 }
 
 /// Major and minor: `3.7-no.git` is (3, 7).

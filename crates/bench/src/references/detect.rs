@@ -100,11 +100,11 @@ fn ask_version(tool: &ToolDescription, path: &Path, timeout_seconds: f64) -> Res
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(SEARCHED_BYTES).read_to_end(&mut bytes));
         read.map_err(|error| format!("'{program}' cannot be read: {error}"))?;
-        return Ok(version_in_file(tool, &program, &bytes)?);
+        return version_in_file(tool, &program, &bytes);
     };
     let (argv, env) = (vec![program, argument.to_owned()], bare_environment());
     let ran = run(&Invocation { argv, env, timeout_seconds, ..Invocation::default() }, &mut |_| {})?;
-    Ok(version_in_answer(tool, &ran.output)?)
+    version_in_answer(tool, &ran.output)
 }
 
 #[cfg(test)]

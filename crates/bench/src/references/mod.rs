@@ -28,7 +28,7 @@ pub fn not_compared(plan: &Plan, tools: &[String]) -> Vec<NotCompared> {
         let method = areas::method(&(tool.description().example)());
         // Those that differ from its own benchmark in no more than parameters.
         let mut alike = plan.rows.iter().filter(|row| Some(&row.experiment.method) == method.as_ref());
-        let reason = alike.find_map(|row| tool.supports(&row.experiment).err()).map(String::from);
+        let reason = alike.find_map(|row| tool.supports(&row.experiment).err());
         let none = || format!("{} are not in this plan, or run without tools", tool.description().compared_with);
         Some(NotCompared { tool: id.clone(), reason: reason.unwrap_or_else(none) })
     };

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tools::{FILES, OwnFiles, OwnFolder, ToolError};
+use tools::{FILES, OwnFiles, OwnFolder};
 
 /// Every Linux has it, and only owners can remove its entries.
 const PARENT: &str = "/tmp";
@@ -40,16 +40,14 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, ToolError> {
+    pub(super) fn make(wanted: &OwnFolder) -> Result<Self, String> {
         SWEPT.call_once(|| sweep(Path::new(PARENT)));
         let make = || {
             let folder = Self::empty()?;
             wanted.files.iter().try_for_each(|(name, text)| fs::write(folder.path.join(name), text))?;
             Ok(folder)
         };
-        make().map_err(|error: std::io::Error| {
-            ToolError(format!("cannot create a folder for a tool in {PARENT}: {error}"))
-        })
+        make().map_err(|error: std::io::Error| format!("cannot create a folder for a tool in {PARENT}: {error}"))
     }
 
     /// Creates a new one; an existing one may belong to another process.
@@ -118,10 +116,9 @@ pub(super) struct Files(Vec<File>);
 
 impl Files {
     /// Creates them empty. `on_start` receives each path first, because some file systems need a name for a moment.
-    pub(super) fn make(wanted: &OwnFiles, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Self, ToolError> {
+    pub(super) fn make(wanted: &OwnFiles, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Self, String> {
         let directory = wanted.directory.as_path();
-        let cannot =
-            |why: &str| ToolError(format!("cannot create files for the tool in '{}': {why}", directory.display()));
+        let cannot = |why: &str| format!("cannot create files for the tool in '{}': {why}", directory.display());
         let space = sys::file::space(directory).map_err(|error| cannot(&error.to_string()))?;
         let needed = wanted.bytes_each.saturating_mul(u64::from(wanted.count));
         let free = space.available_bytes.saturating_sub((space.total_bytes / RESERVE_PART).min(MOST_RESERVE_BYTES));

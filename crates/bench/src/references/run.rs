@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::{session, signal_name, stop_signal};
-use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFolder, PORT, Server, ToolError};
+use tools::{FOLDER, Invocation, NeededFile, NeededSetting, Otherwise, Output, OwnFolder, PORT, Server};
 
 use super::listening::{free_port, is_listened_at};
 use super::own::{Files, Folder, Lasting};
@@ -60,7 +60,7 @@ fn titled(title: &str, env: &BTreeMap<String, String>) -> String {
 }
 
 /// Runs a tool, after its server. `on_start` receives what must be cleaned up. A tool that fails by itself is no error.
-pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, ToolError> {
+pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
     invocation.files.iter().try_for_each(check)?;
     invocation.settings.iter().try_for_each(check_setting)?;
     let Some(server) = &invocation.server else {
@@ -72,7 +72,7 @@ pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)
     };
     let mut last = String::new();
     for _ in 0..PORTS_TRIED {
-        let port = free_port(server.listens_for).map_err(|error| ToolError(format!("no port is free: {error}")))?;
+        let port = free_port(server.listens_for).map_err(|error| format!("no port is free: {error}"))?;
         match listening(server, port, on_start)? {
             Listening::Yes(mut running) => {
                 let mut ran = client(invocation, &with_port(&invocation.argv, port), on_start)?;
@@ -84,13 +84,12 @@ pub(crate) fn run(invocation: &Invocation, on_start: &mut dyn FnMut(Lasting<'_>)
             Listening::PortTaken(said) => last = said,
         }
     }
-    Err(ToolError(format!("other processes took {PORTS_TRIED} ports before the server could listen: {last}")))
+    Err(format!("other processes took {PORTS_TRIED} ports before the server could listen: {last}"))
 }
 
 /// A file must exist at full size, so that no tool creates or extends it.
-fn check(file: &NeededFile) -> Result<(), ToolError> {
-    let sentence =
-        |what: &str| ToolError(format!("the file '{}' is not suitable for the tool: {what}", file.path.display()));
+fn check(file: &NeededFile) -> Result<(), String> {
+    let sentence = |what: &str| format!("the file '{}' is not suitable for the tool: {what}", file.path.display());
     match file.path.metadata() {
         Err(error) => Err(sentence(&error.to_string())),
         Ok(found) if !found.is_file() => Err(sentence("it is not a regular file")),
@@ -102,8 +101,8 @@ fn check(file: &NeededFile) -> Result<(), ToolError> {
 }
 
 /// A setting must already be as the tool would set it.
-fn check_setting(setting: &NeededSetting) -> Result<(), ToolError> {
-    let sentence = |what: &str| ToolError(format!("the tool is not run: it would change '{}', {what}", setting.path));
+fn check_setting(setting: &NeededSetting) -> Result<(), String> {
+    let sentence = |what: &str| format!("the tool is not run: it would change '{}', {what}", setting.path);
     let found =
         std::fs::read_to_string(setting.path).map_err(|error| sentence(&format!("which cannot be read ({error})")))?;
     if found.split_whitespace().any(|word| setting.one_of.contains(&word)) {
@@ -121,7 +120,7 @@ enum Listening {
     PortTaken(String),
 }
 
-fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, ToolError> {
+fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Listening, String> {
     let argv = with_port(&server.argv, port);
     let mut running = Running::start(&OwnFolder::default(), &argv, &server.env, &server.cpus)?;
     on_start(Lasting::Process(running.child.id()));
@@ -142,14 +141,14 @@ fn listening(server: &Server, port: u16, on_start: &mut dyn FnMut(Lasting<'_>)) 
             if said.stdout.to_lowercase().contains("in use") {
                 return Ok(Listening::PortTaken(complaint));
             }
-            return Err(ToolError(format!("the server '{}' exited early: {complaint}", argv.join(" "))));
+            return Err(format!("the server '{}' exited early: {complaint}", argv.join(" ")));
         }
         std::thread::sleep(LISTEN_LOOK);
     }
-    Err(ToolError(format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" "))))
+    Err(format!("the server '{}' did not listen within {LISTEN_SECONDS} s", argv.join(" ")))
 }
 
-fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, ToolError> {
+fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Lasting<'_>)) -> Result<Ran, String> {
     let began = monotonic_raw_seconds();
     let folder = invocation.folder.clone().unwrap_or_default();
     let own_files = invocation.own_files.as_ref().map(|wanted| Files::make(wanted, on_start)).transpose()?;
@@ -167,7 +166,7 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
             running.end();
             let said = running.output(None).complaint();
             let (program, seconds) = (&argv[0], invocation.timeout_seconds);
-            return Err(ToolError(format!("'{program}' took longer than {seconds:.0} s: {said}")));
+            return Err(format!("'{program}' took longer than {seconds:.0} s: {said}"));
         }
     };
     let seconds = monotonic_raw_seconds() - began;
@@ -182,9 +181,9 @@ fn client(invocation: &Invocation, argv: &[String], on_start: &mut dyn FnMut(Las
     Ok(Ran { output, argv, env: invocation.env.clone(), files: folder.files, seconds, ..Ran::default() })
 }
 
-fn stopped(argv: &[String]) -> ToolError {
+fn stopped(argv: &[String]) -> String {
     let program = argv.first().map_or("", String::as_str);
-    ToolError(format!("'{program}' was stopped with the run"))
+    format!("'{program}' was stopped with the run")
 }
 
 /// A program in its own session; dropped, it and all its descendants are killed and reaped.
@@ -236,7 +235,7 @@ impl Running {
         argv: &[String],
         env: &BTreeMap<String, String>,
         cpus: &[u32],
-    ) -> Result<Self, ToolError> {
+    ) -> Result<Self, String> {
         let program = argv.first().map_or("", String::as_str);
         let folder = Folder::make(wanted)?;
         let path = folder.path.display().to_string();
@@ -244,10 +243,9 @@ impl Running {
         command.args(argv.iter().skip(1)).env_clear().current_dir(&folder.path);
         command.envs(env.iter().map(|(name, value)| (name, value.replace(FOLDER, &path))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child =
-            start_on(cpus, &mut command).map_err(|error| ToolError(format!("cannot start '{program}': {error}")))?;
+        let child = start_on(cpus, &mut command).map_err(|error| format!("cannot start '{program}': {error}"))?;
         let mut running = Self { folder, child, streams: Vec::new(), status: None, has_ended: false };
-        running.listen().map_err(|error| ToolError(format!("cannot read the output of '{program}': {error}")))?;
+        running.listen().map_err(|error| format!("cannot read the output of '{program}': {error}"))?;
         Ok(running)
     }
 
@@ -258,15 +256,14 @@ impl Running {
         Ok(())
     }
 
-    fn status(&mut self) -> Result<Option<ExitStatus>, ToolError> {
+    fn status(&mut self) -> Result<Option<ExitStatus>, String> {
         if self.status.is_none() {
-            self.status =
-                self.child.try_wait().map_err(|error| ToolError(format!("cannot wait for a tool: {error}")))?;
+            self.status = self.child.try_wait().map_err(|error| format!("cannot wait for a tool: {error}"))?;
         }
         Ok(self.status)
     }
 
-    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, ToolError> {
+    fn wait(&mut self, at_most: Duration) -> Result<Option<ExitStatus>, String> {
         // Its standard output closes when it exits; if another process keeps it open, the time passes.
         let closes = |stdout: &Stream| stdout.closed.recv_timeout(at_most).is_ok();
         let looks = if self.streams.first().is_some_and(closes) { 10 } else { 1 };

@@ -131,7 +131,7 @@ impl PairedTool {
                 offered_rate: self.progress.search.rate(),
                 receive_buffer: granted_receive_buffer(),
             };
-            let reading = self.tool.invocation(&target).map_err(String::from).and_then(|invocation| {
+            let reading = self.tool.invocation(&target).and_then(|invocation| {
                 overwritten |= invocation.files.iter().any(|file| file.overwritten);
                 self.run_once(&invocation, &target, on_start)
             });
@@ -170,7 +170,7 @@ impl PairedTool {
         self.raw.push_str(&ran.raw());
         self.raw.push('\n');
         (self.progress.called.argv, self.progress.called.server_argv) = (ran.argv, ran.server_argv);
-        Ok(self.tool.parse(&ran.output, target.experiment)?)
+        self.tool.parse(&ran.output, target.experiment)
     }
 
     /// Completes the pair with our values by metric name; without ours there is no pair.
@@ -262,7 +262,7 @@ mod tests {
     use model::sample::MetricName;
     use model::unit::Better;
     use serde_json::{Value, json};
-    use tools::{Output, Reason, ToolDescription, ToolError, VersionSource};
+    use tools::{Output, Reason, ToolDescription, VersionSource};
 
     use super::super::reference_pairs::{LATENCY_P99, withdraw};
     use super::*;
@@ -396,17 +396,17 @@ mod tests {
             &LOSSY
         }
 
-        fn supports(&self, _: &Experiment) -> Result<(), ToolError> {
+        fn supports(&self, _: &Experiment) -> Result<(), String> {
             Ok(())
         }
 
-        fn invocation(&self, target: &Target<'_>) -> Result<Invocation, ToolError> {
+        fn invocation(&self, target: &Target<'_>) -> Result<Invocation, String> {
             let rate = target.offered_rate.unwrap_or(1000.0).to_string();
             let argv = vec!["/bin/echo".to_owned(), rate];
             Ok(Invocation { argv, timeout_seconds: 10.0, ..Invocation::default() })
         }
 
-        fn parse(&self, output: &Output, _: &Experiment) -> Result<Reading, ToolError> {
+        fn parse(&self, output: &Output, _: &Experiment) -> Result<Reading, String> {
             let value: f64 = output.stdout.trim().parse().unwrap();
             let loss = f64::from(u8::from(value > self.link));
             let details = json!({"sent": value, "loss": loss}).as_object().cloned().unwrap();

@@ -334,7 +334,6 @@ impl Server {
     }
 
     fn keep_alive(&self, stream: &TcpStream, from: IpAddr, place: &QueuePlace<'_>, token: Token, version: String) {
-        let _served = Served(&self.served);
         let began = monotonic_raw_seconds();
         let because = self.attend(stream, from, token).err();
         if let Some(reason) = &because {
@@ -347,6 +346,7 @@ impl Server {
             runs: place.runs(),
             because: because.map(|reason| tame(&reason)),
         });
+        self.served.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Admits a client and answers heartbeats until it leaves.
@@ -440,12 +440,4 @@ impl Client<'_> {
 /// Whether a client closed its side while our answer was under way: then the kernel resets the connection.
 fn has_left(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
-}
-
-struct Served<'a>(&'a AtomicUsize);
-
-impl Drop for Served<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
-    }
 }

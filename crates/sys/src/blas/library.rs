@@ -27,26 +27,17 @@ pub static LIBRARIES: &[Library] = &[
     Library { name: "BLIS", soname: "libblis.so.4", family: Family::Blis },
 ];
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    #[error("it cannot be loaded ({0})")]
-    NotLoaded(String),
-    #[error("it has no {0}")]
-    Lacks(&'static str),
-    #[error("it was built for integers of 64 bits, and is called with 32")]
-    WideIntegers,
-}
-
 /// A loaded library. It is never unloaded: its threads do not survive that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handle(&'static unix::Library);
 
 impl Handle {
-    pub(super) fn open(soname: &str) -> Result<Self, Unusable> {
+    pub(super) fn open(soname: &str) -> Result<Self, String> {
         // SAFETY: its initialisers are those of a library that any program may load, and it is never unloaded.
         let library = unsafe { unix::Library::open(Some(soname), unix::RTLD_NOW | unix::RTLD_LOCAL) };
         let library = library.map_err(|error| {
-            Unusable::NotLoaded(error.source().map_or_else(|| error.to_string(), ToString::to_string))
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("it cannot be loaded ({why})")
         })?;
         Ok(Self(Box::leak(Box::new(library))))
     }

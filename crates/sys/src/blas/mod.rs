@@ -6,7 +6,7 @@ mod library;
 use std::ffi::{c_char, c_int, c_long};
 
 use library::{Description, Family, Handle, mkl_layer};
-pub use library::{LIBRARIES, Library, Unusable};
+pub use library::{LIBRARIES, Library};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsolved {
@@ -84,15 +84,15 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// Loads a library. Threads that it starts while being loaded inherit the calling thread's CPUs, and some libraries
+    /// Loads a library; an error says why it cannot be used. Threads that it starts while being loaded inherit the calling thread's CPUs, and some libraries
     /// never start more: choose the CPUs beforehand.
-    pub fn load(library: &'static Library) -> Result<Self, Unusable> {
+    pub fn load(library: &'static Library) -> Result<Self, String> {
         let handle = Handle::open(library.soname)?;
         // SAFETY: functions of these names are those of BLAS and LAPACK; the size of integers is checked before the first call.
         let (dgemm, sgemm, dgesv) = unsafe {
             (
-                handle.function(c"dgemm_").ok_or(Unusable::Lacks("dgemm_"))?,
-                handle.function(c"sgemm_").ok_or(Unusable::Lacks("sgemm_"))?,
+                handle.function(c"dgemm_").ok_or("it has no dgemm_")?,
+                handle.function(c"sgemm_").ok_or("it has no sgemm_")?,
                 handle.function(c"dgesv_"),
             )
         };
@@ -103,7 +103,7 @@ impl Blas {
         }
         let Description { version, config, core, threaded, wide_integers } = Description::of(library.family, handle);
         if wide_integers {
-            return Err(Unusable::WideIntegers);
+            return Err("it was built for integers of 64 bits, and is called with 32".to_owned());
         }
         Ok(Self { library, version, config, core, threaded, handle, dgesv, dgemm, sgemm })
     }

@@ -97,10 +97,10 @@ fn a_library_that_cannot_be_used_has_a_reason() {
         Blas::load(library).map(|_| ()).unwrap_err()
     };
     let missing = load("libno-such-library.so.9", Family::OpenBlas);
-    assert!(matches!(&missing, Unusable::NotLoaded(said) if said.contains("libno-such-library")), "{missing}");
-    assert!(matches!(load("a\0b", Family::Blis), Unusable::NotLoaded(_)));
+    assert!(missing.contains("cannot be loaded") && missing.contains("libno-such-library"), "{missing}");
+    assert!(load("a\0b", Family::Blis).contains("cannot be loaded"));
     if cfg!(all(target_os = "linux", target_env = "gnu", not(target_feature = "crt-static"))) {
-        assert_eq!(load("libc.so.6", Family::OpenBlas), Unusable::Lacks("dgemm_"));
+        assert_eq!(load("libc.so.6", Family::OpenBlas), "it has no dgemm_");
     }
 }
 

@@ -15,7 +15,7 @@ use super::{BASE_PAGES, direct, in_pieces, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Otherwise, Target, distinct};
 use crate::json::{json_number, json_report};
-use crate::output::{Output, Reading, ToolError, details, only, positive, refuse_if};
+use crate::output::{Output, Reading, details, only, positive, refuse_if, unless};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Fio;
@@ -47,7 +47,7 @@ impl Adapter for Fio {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a DiskParams;
 
-    fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&DiskParams, String> {
         let params = direct(TOOL, experiment)?;
         let in_order = params.pattern != DiskPattern::Random;
         let parts = params.engine == DiskEngine::Sync && in_order && params.depth > 1;
@@ -64,11 +64,11 @@ impl Adapter for Fio {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, String> {
         let file = target.held_file(TOOL)?;
         if file.bytes < params.size || params.size < params.block {
             let (has, needs) = (file.bytes, params.size.max(params.block));
-            return Err(ToolError(format!("the file has {has} B and not {needs} B: fio would extend it")));
+            return Err(format!("the file has {has} B and not {needs} B: fio would extend it"));
         }
         let expected_seconds = START_SECONDS + RAMP_SECONDS + target.seconds;
         let mut invocation = Invocation::new(target, "--name=assay", [expected_seconds, 20.0 + 4.0 * expected_seconds]);
@@ -92,13 +92,13 @@ impl Adapter for Fio {
         Ok(invocation)
     }
 
-    fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &DiskParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let report = json_report(TOOL, &output.stdout, output)?;
         let jobs = report["jobs"].as_array().into_iter().flatten().collect();
         let job = only(TOOL, "groups of jobs", jobs, output)?;
         if job["error"].as_i64() != Some(0) {
-            return Err(ToolError(format!("fio reports error {} of its job: {}", job["error"], output.complaint())));
+            return Err(format!("fio reports error {} of its job: {}", job["error"], output.complaint()));
         }
         check_options(&job["job options"], params)?;
         let side = &job[if params.op == DiskOp::Mixed { "mixed" } else { params.op.name() }];
@@ -150,11 +150,11 @@ fn how_it_works(params: &DiskParams) -> String {
     format!("--thread --direct=1 --bs={block} {engine} --rw={order} {mixture} {random} {contents} {sync}")
 }
 
-fn check_options(options: &Value, params: &DiskParams) -> Result<(), ToolError> {
+fn check_options(options: &Value, params: &DiskParams) -> Result<(), String> {
     let settings = [("direct", "1".to_owned()), ("bs", params.block.to_string()), ("rw", order(params))];
     settings.iter().try_for_each(|(key, asked)| {
         let ran = options[key].as_str().unwrap_or(asked);
-        ToolError::unless(ran == asked, TOOL, key, ran, asked)
+        unless(ran == asked, TOOL, key, ran, asked)
     })
 }
 
@@ -173,7 +173,7 @@ fn jobs(params: &DiskParams) -> u32 {
     if params.engine == DiskEngine::Sync { params.threads * params.depth.max(1) } else { params.threads }
 }
 
-fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, ToolError> {
+fn all_details(side: &Value, job: &Value, throughput: f64, iops: f64) -> Result<Map<String, Value>, String> {
     let number = |object: &Value, key: &str| json_number(TOOL, object, key);
     let latency = &side["lat_ns"];
     let mut latencies = Map::new();
@@ -213,11 +213,11 @@ mod tests {
 
     const PATH: &str = "/proc/123/fd/9";
 
-    fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, ToolError> {
+    fn invocation(params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
         invocation_on(false, params, cpus, path)
     }
 
-    fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, ToolError> {
+    fn invocation_on(polled: bool, params: DiskParams, cpus: &[u32], path: &str) -> Result<Invocation, String> {
         let file = HeldFile { path: path.to_owned(), polled, bytes: 256 << 20, ..HeldFile::default() };
         let experiment = disk(params);
         Fio.invocation(&Target { cpus, file: Some(&file), ..target(&experiment) })

@@ -11,7 +11,7 @@ use super::{one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{Invocation, NeededFile, Target};
 use crate::json::{json_number, json_report};
-use crate::output::{Output, Reading, ToolError, details, only, positive, refuse_if};
+use crate::output::{Output, Reading, details, only, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ioping;
@@ -39,7 +39,7 @@ impl Adapter for Ioping {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a DiskParams;
 
-    fn work(experiment: &Experiment) -> Result<&DiskParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&DiskParams, String> {
         let params = one_at_a_time(TOOL, experiment)?;
         let reasons = [
             (params.op != DiskOp::Read, "only its reads are compared"),
@@ -51,7 +51,7 @@ impl Adapter for Ioping {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &DiskParams, target: &Target<'_>) -> Result<Invocation, String> {
         let file = target.held_file(TOOL)?;
         let engine = if params.engine == DiskEngine::Libaio { "-A" } else { "" };
         let milliseconds = (1e3 * target.seconds).max(1.0);
@@ -63,7 +63,7 @@ impl Adapter for Ioping {
         Ok(invocation)
     }
 
-    fn read(params: &DiskParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &DiskParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let report = json_report(TOOL, &output.stdout, output)?;
         let report = only(TOOL, "reports", report.as_array().into_iter().flatten().collect(), output)?;
@@ -71,7 +71,7 @@ impl Adapter for Ioping {
         let (requests, bytes) = (inside("count")?, inside("size")?);
         if (bytes - requests * params.block as f64).abs() > 0.5 {
             let block = params.block;
-            return Err(ToolError(format!("ioping read {bytes} B in {requests} requests, and not {block} B in each")));
+            return Err(format!("ioping read {bytes} B in {requests} requests, and not {block} B in each"));
         }
         let iops = positive(TOOL, "load.iops", json_number(TOOL, &report["load"], "iops")?)?;
         let seconds = |key: &str| inside(key).map(|nanoseconds| json!(nanoseconds * 1e-9));

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::{BASE_PAGES, in_pieces, one_at_a_time, reading};
 use crate::examples;
 use crate::invocation::{FILES, Invocation, OwnFiles, Target};
-use crate::output::{Output, Reading, ToolError, number_in, positive, refuse_if};
+use crate::output::{Output, Reading, not_comparable, number_in, positive, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Iozone;
@@ -139,7 +139,7 @@ impl Adapter for Iozone {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = (&'a DiskParams, &'static Test);
 
-    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, String> {
         let params = one_at_a_time(TOOL, experiment)?;
         // Only sequential tests exist with both kinds of system calls.
         let positioned = params.engine == DiskEngine::Sync && params.pattern == DiskPattern::Sequential;
@@ -152,11 +152,11 @@ impl Adapter for Iozone {
         ];
         refuse_if(TOOL, &reasons)?;
         let none = || format!("it has no test for {} {}", params.pattern, params.op);
-        let test = TESTS.iter().find(is_it).ok_or_else(|| ToolError::not_comparable(TOOL, &none()))?;
+        let test = TESTS.iter().find(is_it).ok_or_else(|| not_comparable(TOOL, &none()))?;
         Ok((params, test))
     }
 
-    fn command((params, test): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command((params, test): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         let directory = target.held_file(TOOL)?.directory.clone().into();
         let (bytes_each, count) = (bytes_each(params, target.our_rate, target.seconds), params.threads);
         let sync = match params.sync {
@@ -185,10 +185,10 @@ impl Adapter for Iozone {
         })
     }
 
-    fn read((params, test): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read((params, test): Self::Work<'_>, output: &Output) -> Result<Reading, String> {
         // It prints errors on standard output.
         if let Some(line) = output.stdout.lines().find(|line| line.starts_with("Error: ")) {
-            return Err(ToolError(format!("iozone reports: {}", line.trim_start_matches("Error: ").trim())));
+            return Err(format!("iozone reports: {}", line.trim_start_matches("Error: ").trim()));
         }
         output.succeeded(TOOL)?;
         let mut details = Map::new();
@@ -254,16 +254,15 @@ fn table(text: &str) -> Vec<TableLine> {
     behind.skip(1).filter_map(line).collect()
 }
 
-fn of_one_process(output: &Output, block: u64, test: &Test) -> Result<TableLine, ToolError> {
+fn of_one_process(output: &Output, block: u64, test: &Test) -> Result<TableLine, String> {
     let line = table(&output.stdout).into_iter().find(|line| line.record_bytes == block);
     let (kib, complaint) = (block / KIB, output.complaint());
-    let line =
-        line.ok_or_else(|| ToolError(format!("iozone printed no values for records of {kib} KiB: {complaint}")))?;
+    let line = line.ok_or_else(|| format!("iozone printed no values for records of {kib} KiB: {complaint}"))?;
     let (found, wanted) = (line.rates.len(), test.columns);
     if found != wanted {
         let reason =
             format!("iozone printed {found} values and not {wanted}: it may be built without one of its tests");
-        return Err(ToolError(reason));
+        return Err(reason);
     }
     Ok(line)
 }
@@ -277,14 +276,14 @@ struct Group {
     max: f64,
 }
 
-fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, ToolError> {
-    let missing = |what: &str| ToolError(format!("iozone printed no {what} for its {}", test.processes));
+fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, String> {
+    let missing = |what: &str| format!("iozone printed no {what} for its {}", test.processes);
     let laid_out = text.lines().map(str::trim).find_map(|line| line.strip_prefix("Each process writes a "));
     let mut words = laid_out.ok_or_else(|| missing("file size"))?.split_whitespace();
     let (file, record) = (words.next().and_then(kib), words.nth(3).and_then(kib));
     let (file, record) = file.zip(record).ok_or_else(|| missing("file size"))?;
     if record != params.block {
-        return Err(ToolError(format!("iozone's records have {record} B and not {} B", params.block)));
+        return Err(format!("iozone's records have {record} B and not {} B", params.block));
     }
     let heading = format!("Children see throughput for {} {}", params.threads, test.processes);
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -306,7 +305,7 @@ fn of_processes(text: &str, params: &DiskParams, test: &Test) -> Result<Group, T
     // The total is between N times the slowest and N times the fastest.
     let processes = f64::from(params.threads);
     if !(group.min * processes * 0.999..=group.max * processes * 1.001).contains(&group.children) {
-        return Err(ToolError(format!("iozone contradicts itself: {processes} processes did {group:?}")));
+        return Err(format!("iozone contradicts itself: {processes} processes did {group:?}"));
     }
     Ok(group)
 }
@@ -343,7 +342,7 @@ mod tests {
         DiskParams { op, pattern, engine, threads, block: MIB, size, depth: 1, ..disk_params(1) }
     }
 
-    fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), ToolError> {
+    fn argv(params: DiskParams, our_rate: Option<f64>) -> Result<(String, OwnFiles), String> {
         let file = HeldFile { directory: "/data".to_owned(), bytes: params.size, ..HeldFile::default() };
         let experiment = disk(params);
         let invocation =
@@ -411,7 +410,7 @@ mod tests {
         assert_eq!(Iozone.supports(&disk(DiskParams { layout, threads: 2, ..read })), Ok(()));
     }
 
-    fn read(name: &str, params: DiskParams) -> Result<Reading, ToolError> {
+    fn read(name: &str, params: DiskParams) -> Result<Reading, String> {
         Iozone.parse(&said(&recorded(name)), &disk(params))
     }
 

@@ -4,7 +4,7 @@ pub(crate) mod fio;
 pub(crate) mod ioping;
 pub(crate) mod iozone;
 
-use crate::output::{Reading, ToolError, refuse_if};
+use crate::output::{Reading, refuse_if};
 use crate::tool::{Reason, Rule, Side};
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskCache, DiskEngine, DiskPattern};
@@ -29,8 +29,8 @@ pub(super) fn in_pieces(tool: &str, params: &DiskParams) -> Option<Reason> {
 }
 
 /// The parameters of direct I/O without an offered load.
-pub(super) fn direct<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, ToolError> {
-    let params = experiment.disk().ok_or_else(|| ToolError(format!("{tool} measures disks")))?;
+pub(super) fn direct<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, String> {
+    let params = experiment.disk().ok_or_else(|| format!("{tool} measures disks"))?;
     let reasons = [
         (!params.direct || params.cache != DiskCache::Bypassed, "only direct I/O is compared"),
         (params.engine == DiskEngine::Null, "the benchmark has no device"),
@@ -39,7 +39,7 @@ pub(super) fn direct<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a D
     refuse_if(tool, &reasons).map(|()| params)
 }
 
-pub(super) fn one_at_a_time<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, ToolError> {
+pub(super) fn one_at_a_time<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a DiskParams, String> {
     let params = direct(tool, experiment)?;
     refuse_if(tool, &[(params.depth > 1, "its queue depth is 1 per thread")]).map(|()| params)
 }

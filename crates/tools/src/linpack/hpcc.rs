@@ -18,7 +18,7 @@ use super::hpl::{
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target};
 use crate::memory::stream_differences;
-use crate::output::{Output, Reading, ToolError, refuse_if};
+use crate::output::{Output, Reading, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Hpcc;
@@ -58,7 +58,7 @@ impl Adapter for Hpcc {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = Work<'a>;
 
-    fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
+    fn work(experiment: &Experiment) -> Result<Work<'_>, String> {
         if experiment.memory().is_some() {
             return hpcc_stream::parameters(TOOL, experiment).map(|(params, name)| Work::Stream(params, name));
         }
@@ -67,7 +67,7 @@ impl Adapter for Hpcc {
         refuse_if(TOOL, &[(params.n > LARGEST, &beyond)]).map(|()| Work::System(params))
     }
 
-    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         // The order of the matrix sizes all of its benchmarks. For memory our rate is in bytes, not flop.
         let (params, our_rate) = match work {
             Work::System(params) => (params.clone(), target.our_rate),
@@ -80,14 +80,14 @@ impl Adapter for Hpcc {
         launched(TOOL, target, &params, folder, expected_seconds(&params, our_rate) + others)
     }
 
-    fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read(work: Work<'_>, output: &Output) -> Result<Reading, String> {
         let mut reading = match work {
             Work::System(params) => read(TOOL, output, params)?,
             Work::Stream(params, name) => hpcc_stream::read(TOOL, output, params, name)?,
         };
         let said = |words: &str| output.stdout.lines().find_map(|line| line.split_once(words)).map(|(_, rest)| rest);
         if said("Success=") != Some("1") {
-            return Err(ToolError("hpcc does not report success".to_owned()));
+            return Err("hpcc does not report success".to_owned());
         }
         let version = said("HPC Challenge Benchmark version ").and_then(|rest| rest.split_whitespace().next());
         reading.details.extend(version.map(|version| ("hpcc_version".to_owned(), Value::from(version))));
@@ -114,7 +114,7 @@ mod tests {
     use crate::tests::fixtures::{assert_refused, linpack, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
-    fn parse(text: &str, n: u64) -> Result<Reading, ToolError> {
+    fn parse(text: &str, n: u64) -> Result<Reading, String> {
         Hpcc.parse(&said(text), &linpack(n, 2))
     }
 

@@ -13,7 +13,7 @@ use model::unit::format_size;
 use serde_json::json;
 
 use crate::memory::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_loop};
-use crate::output::{Output, Reading, Text, ToolError, details};
+use crate::output::{Output, Reading, Text, details};
 
 /// Working sets compared: below, its clock of 1 us is too coarse; beyond, its other benchmarks take too long.
 const WORKING_SETS: std::ops::RangeInclusive<u64> = (4 << 20)..=(32 << 20);
@@ -25,15 +25,15 @@ const PANEL: u32 = 64;
 pub(super) fn parameters<'a>(
     tool: &str,
     experiment: &'a Experiment,
-) -> Result<(&'a MemoryParams, &'static str), ToolError> {
-    let measures = |why: ToolError| ToolError(format!("{why}; {tool} measures copy, scale, add and triad"));
+) -> Result<(&'a MemoryParams, &'static str), String> {
+    let measures = |why: String| format!("{why}; {tool} measures copy, scale, add and triad");
     let params = sequential(tool, experiment).map_err(measures)?;
     let name = stream_loop(params.op).ok_or_else(|| measures(no_loop(tool, params.op)))?;
     if !WORKING_SETS.contains(&params.working_set) {
         let [least, most] = [WORKING_SETS.start(), WORKING_SETS.end()].map(|bytes| format_size(*bytes));
-        return Err(ToolError(format!(
+        return Err(format!(
             "{tool} measures memory from {least} to {most}, because its other benchmarks use the same size"
-        )));
+        ));
     }
     Ok((params, name))
 }
@@ -54,12 +54,7 @@ pub(super) fn system(params: &MemoryParams) -> LinpackParams {
     }
 }
 
-pub(super) fn read(
-    tool: &'static str,
-    output: &Output,
-    params: &MemoryParams,
-    name: &str,
-) -> Result<Reading, ToolError> {
+pub(super) fn read(tool: &'static str, output: &Output, params: &MemoryParams, name: &str) -> Result<Reading, String> {
     output.succeeded(tool)?;
     let star = section(tool, &output.stdout, "StarSTREAM")?;
     let single = section(tool, &output.stdout, "SingleSTREAM")?;
@@ -70,11 +65,11 @@ pub(super) fn read(
     let working_set = elements * element_bytes * STREAM_ARRAYS * processes;
     let another_size = (working_set / params.working_set as f64 - 1.0).abs() > OTHER_SIZE;
     if (element_bytes - STREAM_ELEMENT_BYTES).abs() > 0.0 || another_size {
-        return Err(ToolError(format!(
+        return Err(format!(
             "{tool} went over {elements} elements of {element_bytes} B in each array, {working_set} B in all, and not \
              over {} B",
             params.working_set
-        )));
+        ));
     }
     let right = [star, single].iter().all(|section| section.text.contains("with error 0\n"));
     if !right || !star.text.contains("Solution Validates") {
@@ -96,9 +91,9 @@ pub(super) fn read(
     Reading::throughput(tool, rate, details)
 }
 
-fn section<'a>(tool: &'static str, text: &'a str, name: &str) -> Result<Text<'a>, ToolError> {
+fn section<'a>(tool: &'static str, text: &'a str, name: &str) -> Result<Text<'a>, String> {
     let begun = text.split_once(&format!("Begin of {name} section.")).map(|(_, rest)| rest);
     let whole = begun.and_then(|rest| rest.split_once(&format!("End of {name} section.")));
-    let (section, _) = whole.ok_or_else(|| ToolError(format!("{tool} printed no complete section {name}")))?;
+    let (section, _) = whole.ok_or_else(|| format!("{tool} printed no complete section {name}"))?;
     Ok(Text::new(tool, section))
 }

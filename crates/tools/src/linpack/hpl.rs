@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, bare_environment};
-use crate::output::{Output, Reading, ToolError, details, number_in, only, refuse_if};
+use crate::output::{Output, Reading, details, number_in, only, refuse_if, unless};
 use crate::plausible;
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
@@ -59,8 +59,8 @@ const START_SECONDS: f64 = 2.0;
 const CONTRADICTION: f64 = 1e-3;
 
 /// The parameters, where a program that solves as HPL does measures the same.
-pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, ToolError> {
-    let params = experiment.linpack().ok_or_else(|| ToolError(format!("{tool} measures LINPACK")))?;
+pub(super) fn parameters<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a LinpackParams, String> {
+    let params = experiment.linpack().ok_or_else(|| format!("{tool} measures LINPACK"))?;
     let engine = format!("it is compared with our own solver, not with {}", params.engine);
     let op = format!("it solves only in fp64, it has no {} of {}", params.op, params.element);
     let order = format!("it has no matrix of order {}", params.n);
@@ -172,9 +172,8 @@ pub(super) fn launched(
     params: &LinpackParams,
     folder: OwnFolder,
     expected_seconds: f64,
-) -> Result<Invocation, ToolError> {
-    let launcher =
-        target.launcher.ok_or_else(|| ToolError(format!("{tool} needs the program that starts its processes")))?;
+) -> Result<Invocation, String> {
+    let launcher = target.launcher.ok_or_else(|| format!("{tool} needs the program that starts its processes"))?;
     let [launcher, program] = [launcher, target.program].map(|path| path.to_string_lossy().into_owned());
     let seconds = [expected_seconds, 60.0 + 20.0 * expected_seconds];
     Ok(Invocation {
@@ -189,16 +188,16 @@ impl Adapter for Hpl {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a LinpackParams;
 
-    fn work(experiment: &Experiment) -> Result<&LinpackParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&LinpackParams, String> {
         parameters(TOOL, experiment)
     }
 
-    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, String> {
         let folder = OwnFolder { files: BTreeMap::from([(INPUT, input(params, 6))]), results: None };
         launched(TOOL, target, params, folder, expected_seconds(params, target.our_rate))
     }
 
-    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, String> {
         read(TOOL, output, params)
     }
 
@@ -208,16 +207,16 @@ impl Adapter for Hpl {
 }
 
 /// Parses the output of HPL, alone or as part of another program.
-pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, ToolError> {
+pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Reading, String> {
     output.succeeded(tool)?;
     let line = only(tool, "results", output.stdout.lines().filter_map(ResultLine::read).collect(), output)?;
     let (rows, columns) = (line.rows, line.columns);
-    ToolError::unless(line.n == params.n, tool, "order", line.n, params.n)?;
+    unless(line.n == params.n, tool, "order", line.n, params.n)?;
     let processes = format!("{rows} x {columns}");
-    ToolError::unless(rows * columns == params.threads, tool, "processes", processes, params.threads)?;
+    unless(rows * columns == params.threads, tool, "processes", processes, params.threads)?;
     let residual = residual(tool, &output.stdout)?;
     if !output.stdout.contains("End of Tests.") {
-        return Err(ToolError(format!("{tool} did not finish")));
+        return Err(format!("{tool} did not finish"));
     }
     let rate = line.gigaflop_per_second * 1e9;
     let seconds = params.op.operations(params.n) / rate;
@@ -232,7 +231,7 @@ pub fn read(tool: &str, output: &Output, params: &LinpackParams) -> Result<Readi
     details.extend(cores(output).map(|cores| ("blas_core".to_owned(), Value::from(cores))));
     let reading = Reading::throughput(tool, rate, details)?;
     if (seconds - line.seconds).abs() > 0.005 + CONTRADICTION * seconds {
-        return Err(ToolError(format!("{tool} contradicts itself: {rate} flop/s do not take {} s", line.seconds)));
+        return Err(format!("{tool} contradicts itself: {rate} flop/s do not take {} s", line.seconds));
     }
     // A cluster's results come from here, without an adapter.
     plausible::check_operations(tool, params.threads, reading)
@@ -280,13 +279,13 @@ impl<'a> ResultLine<'a> {
     }
 }
 
-fn residual(tool: &str, text: &str) -> Result<f64, ToolError> {
+fn residual(tool: &str, text: &str) -> Result<f64, String> {
     let line = text.lines().find(|line| line.starts_with("||Ax-b||_oo/(eps*"));
     let behind = line.and_then(|line| line.split_once('=')).map(|(_, behind)| behind.trim());
-    let behind = behind.ok_or_else(|| ToolError(format!("{tool} printed no residual")))?;
+    let behind = behind.ok_or_else(|| format!("{tool} printed no residual"))?;
     let residual = behind.strip_suffix(" PASSED").and_then(|residual| number_in(residual.trim_end_matches([' ', '.'])));
     let accepted = residual.filter(|residual| *residual < THRESHOLD);
-    accepted.ok_or_else(|| ToolError(format!("{tool} found its own solution wrong: its scaled residual is {behind}")))
+    accepted.ok_or_else(|| format!("{tool} found its own solution wrong: its scaled residual is {behind}"))
 }
 
 /// The distinct core types that `OpenBLAS` reports, one per process.
@@ -308,7 +307,7 @@ mod tests {
     use crate::tests::fixtures::{assert_refused, linpack, recorded, said, with_linpack};
     use crate::tool::ReferenceTool;
 
-    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, ToolError> {
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
         Hpl.parse(&said(text), &linpack(n, threads))
     }
 

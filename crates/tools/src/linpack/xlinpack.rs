@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::hpl::{expected_seconds, parameters};
 use crate::examples;
 use crate::invocation::{Invocation, OwnFolder, Target, openmp_environment};
-use crate::output::{Output, Reading, Text, ToolError, details, number_in, only};
+use crate::output::{Output, Reading, Text, details, number_in, only, unless};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Xlinpack;
@@ -63,15 +63,15 @@ impl Adapter for Xlinpack {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a LinpackParams;
 
-    fn work(experiment: &Experiment) -> Result<&LinpackParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&LinpackParams, String> {
         let params = parameters(TOOL, experiment)?;
         match params.isa.filter(|isa| library_set(*isa).is_none()) {
-            Some(isa) => Err(ToolError(format!("xlinpack's library cannot be restricted to {isa}"))),
+            Some(isa) => Err(format!("xlinpack's library cannot be restricted to {isa}")),
             None => Ok(params),
         }
     }
 
-    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &LinpackParams, target: &Target<'_>) -> Result<Invocation, String> {
         let expected_seconds = expected_seconds(params, target.our_rate);
         let mut env = openmp_environment(params.threads, target.cpus);
         let instructions = params.isa.and_then(library_set);
@@ -83,14 +83,14 @@ impl Adapter for Xlinpack {
         })
     }
 
-    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &LinpackParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
         text.ran_with("Number of threads:", params.threads)?;
         let trial = only(TOOL, "lines of trials", trials(text.text).collect(), output)?;
-        ToolError::unless(trial.n == params.n, TOOL, "order", trial.n, params.n)?;
+        unless(trial.n == params.n, TOOL, "order", trial.n, params.n)?;
         if !text.text.contains("Residual checks PASSED") || trial.check != "pass" {
-            return Err(ToolError(format!("xlinpack reports '{}' instead of a passed residual", trial.check)));
+            return Err(format!("xlinpack reports '{}' instead of a passed residual", trial.check));
         }
         let rate = trial.gigaflop_per_second * 1e9;
         let as_ours = params.op.operations(trial.n) / its_operations(trial.n);
@@ -166,7 +166,7 @@ Size   LDA    Align.  Average  Maximal
 Residual checks PASSED
 ";
 
-    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, ToolError> {
+    fn parse(text: &str, n: u64, threads: u32) -> Result<Reading, String> {
         Xlinpack.parse(&said(text), &linpack(n, threads))
     }
 

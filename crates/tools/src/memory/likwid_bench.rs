@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{no_loop, sequential};
 use crate::examples;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, Text, ToolError, details, positive};
+use crate::output::{Output, Reading, Text, details, positive, unless};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct LikwidBench;
@@ -61,9 +61,9 @@ enum OurSide<'a> {
 }
 
 /// The loop with the same arithmetic, and its flop per byte.
-fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), ToolError> {
+fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), String> {
     if params.op != CpuOp::Fma {
-        return Err(ToolError(format!("likwid-bench has no loop for {} of {}", params.op, params.element)));
+        return Err(format!("likwid-bench has no loop for {} of {}", params.op, params.element));
     }
     let fused = method.starts_with("cpu-fma/");
     let name = match (params.element, params.isa, fused) {
@@ -77,7 +77,7 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), T
         (Element::Fp32, Isa::Scalar, false) => "peakflops_sp",
         (element, isa, _) => {
             let how = if fused { "fused" } else { "separate" };
-            return Err(ToolError(format!("likwid-bench has no {how} multiply-add of {element} with {isa}")));
+            return Err(format!("likwid-bench has no {how} multiply-add of {element} with {isa}"));
         }
     };
     let flop_per_element = if fused { 30.0 } else { 16.0 };
@@ -85,7 +85,7 @@ fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), T
 }
 
 /// The loop of the same stream; of two that differ in arithmetic alone the fused one, which takes more elements at a time.
-fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
+fn stream_loop(params: &MemoryParams) -> Result<&'static str, String> {
     let names = match params.op {
         MemoryOp::Read => ["load_sse", "load_avx", "load_avx512"],
         MemoryOp::Write => ["store_sse", "store_avx", "store_avx512"],
@@ -97,19 +97,19 @@ fn stream_loop(params: &MemoryParams) -> Result<&'static str, ToolError> {
         MemoryOp::TriadNt => ["stream_mem_sse", "stream_mem_avx_fma", "stream_mem_avx512"],
         MemoryOp::Update => {
             let reason = "likwid-bench's update stores what it has loaded, ours changes it";
-            return Err(ToolError(reason.to_owned()));
+            return Err(reason.to_owned());
         }
         op => return Err(no_loop(TOOL, op)),
     };
     let width = [Isa::Sse2, Isa::Avx2, Isa::Avx512].iter().position(|isa| *isa == params.isa);
-    width.map(|width| names[width]).ok_or_else(|| ToolError(format!("{TOOL} has no {} with {}", params.op, params.isa)))
+    width.map(|width| names[width]).ok_or_else(|| format!("{TOOL} has no {} with {}", params.op, params.isa))
 }
 
 impl Adapter for LikwidBench {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = Work<'a>;
 
-    fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
+    fn work(experiment: &Experiment) -> Result<Work<'_>, String> {
         let threads = experiment.params.threads();
         if let Some(params) = experiment.cpu() {
             let (name, amount_per_byte) = arithmetic(params, &experiment.method)?;
@@ -117,14 +117,14 @@ impl Adapter for LikwidBench {
             return Ok(Work { name, amount_per_byte, bytes, threads, side: OurSide::Arithmetic(params) });
         }
         if experiment.memory().is_none() {
-            return Err(ToolError("likwid-bench measures arithmetic and memory".to_owned()));
+            return Err("likwid-bench measures arithmetic and memory".to_owned());
         }
         let params = sequential(TOOL, experiment)?;
         let (name, bytes) = (stream_loop(params)?, params.working_set);
         Ok(Work { name, amount_per_byte: 1.0, bytes, threads, side: OurSide::Stream(params) })
     }
 
-    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         let Work { name, amount_per_byte, bytes, threads, .. } = work;
         // Every thread makes all iterations over its own part.
         let passes = target.our_rate.map(|rate| rate * target.seconds / (amount_per_byte * bytes as f64));
@@ -139,12 +139,12 @@ impl Adapter for LikwidBench {
         Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 10.0 * expected_seconds]))
     }
 
-    fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read(work: Work<'_>, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
         text.ran_as("Test:", work.name)?;
         let cpus = hardware_threads(output);
-        ToolError::unless(cpus.len() == work.threads as usize, TOOL, "threads", cpus.len(), work.threads)?;
+        unless(cpus.len() == work.threads as usize, TOOL, "threads", cpus.len(), work.threads)?;
         let (rate, total) = match work.side {
             OurSide::Arithmetic(_) => ("MFlops/s:", "Number of Flops:"),
             OurSide::Stream(_) => ("MByte/s:", "Data volume (Byte):"),
@@ -211,7 +211,7 @@ mod tests {
     use crate::tests::fixtures::{assert_refused, chase, cpu, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
-    fn parse(text: &str, experiment: &Experiment) -> Result<Reading, ToolError> {
+    fn parse(text: &str, experiment: &Experiment) -> Result<Reading, String> {
         LikwidBench.parse(&said(text), experiment)
     }
 

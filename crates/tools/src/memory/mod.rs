@@ -6,7 +6,7 @@ pub(crate) mod pmbw;
 pub(crate) mod stream;
 pub(crate) mod sysbench;
 
-use crate::output::{Reading, ToolError};
+use crate::output::Reading;
 use crate::tool::{Reason, Rule};
 use model::experiment::{Experiment, MemoryParams};
 use model::isa::{MemoryOp, MemoryPattern};
@@ -16,28 +16,28 @@ pub(crate) const STREAM_ARRAYS: f64 = 3.0;
 pub(crate) const STREAM_ELEMENT_BYTES: f64 = 8.0;
 
 /// The parameters of a sequential benchmark with local memory.
-pub(crate) fn sequential<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, ToolError> {
+pub(crate) fn sequential<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, String> {
     let params = any_pattern(tool, experiment)?;
     if params.pattern != MemoryPattern::Sequential {
-        return Err(ToolError(format!("{tool} does not have our {} pattern", params.pattern)));
+        return Err(format!("{tool} does not have our {} pattern", params.pattern));
     }
     if let Some(block) = params.block {
-        return Err(ToolError(format!("{tool} accesses its arrays sequentially, not in blocks of {block} B")));
+        return Err(format!("{tool} accesses its arrays sequentially, not in blocks of {block} B"));
     }
     Ok(params)
 }
 
 /// The parameters of a memory benchmark without chosen nodes.
-pub(crate) fn any_pattern<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, ToolError> {
-    let params = experiment.memory().ok_or_else(|| ToolError(format!("{tool} measures memory")))?;
+pub(crate) fn any_pattern<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a MemoryParams, String> {
+    let params = experiment.memory().ok_or_else(|| format!("{tool} measures memory"))?;
     match &params.nodes {
         None => Ok(params),
-        Some(nodes) => Err(ToolError(format!("{tool} cannot choose the node of its memory, ours does ({nodes})"))),
+        Some(nodes) => Err(format!("{tool} cannot choose the node of its memory, ours does ({nodes})")),
     }
 }
 
-pub(crate) fn no_loop(tool: &str, op: MemoryOp) -> ToolError {
-    ToolError(format!("{tool} has no loop for {op}"))
+pub(crate) fn no_loop(tool: &str, op: MemoryOp) -> String {
+    format!("{tool} has no loop for {op}")
 }
 
 pub(crate) const fn stream_loop(op: MemoryOp) -> Option<&'static str> {
@@ -50,8 +50,8 @@ pub(crate) const fn stream_loop(op: MemoryOp) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn not_validated(tool: &str) -> ToolError {
-    ToolError(format!("{tool} does not report that its results are correct"))
+pub(crate) fn not_validated(tool: &str) -> String {
+    format!("{tool} does not report that its results are correct")
 }
 
 /// The differences of STREAM's loops, alone or in another program: the rules on stores, pages and passes.

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::any_pattern;
 use crate::examples;
 use crate::invocation::{Invocation, NeededSetting, Target};
-use crate::output::{Output, Reading, Text, ToolError, details, refuse_if};
+use crate::output::{Output, Reading, Text, details, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Multichase;
@@ -62,7 +62,7 @@ impl Adapter for Multichase {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a MemoryParams;
 
-    fn work(experiment: &Experiment) -> Result<&MemoryParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&MemoryParams, String> {
         let params = any_pattern(TOOL, experiment)?;
         let whole = params.working_set.is_multiple_of(group(params)) && group(params).is_multiple_of(LINE_BYTES);
         let reasons = [
@@ -75,7 +75,7 @@ impl Adapter for Multichase {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &MemoryParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &MemoryParams, target: &Target<'_>) -> Result<Invocation, String> {
         let samples = (target.seconds / SAMPLE_SECONDS).round().clamp(1.0, 3600.0);
         let huge = params.pages == Pages::Huge2M;
         let settings = settings(params).map(|(option, value, _)| format!("{option} {value}")).join(" ");
@@ -89,7 +89,7 @@ impl Adapter for Multichase {
         })
     }
 
-    fn read(params: &MemoryParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &MemoryParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
         for (_, ours, label) in settings(params) {
@@ -100,7 +100,7 @@ impl Adapter for Multichase {
         let samples = text.text.lines().filter(|line| line.contains("avg=")).count();
         let last = text.text.lines().next_back().unwrap_or_default().trim();
         let nanoseconds: f64 =
-            last.parse().map_err(|_| ToolError(format!("{TOOL} printed no latency: {}", output.complaint())))?;
+            last.parse().map_err(|_| format!("{TOOL} printed no latency: {}", output.complaint()))?;
         let details = details([
             ("samples", json!(samples)),
             ("working_set", json!(params.working_set)),

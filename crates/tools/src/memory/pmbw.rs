@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{any_pattern, no_loop, sequential};
 use crate::examples;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, Text, ToolError, details, only, positive};
+use crate::output::{Output, Reading, Text, details, only, positive};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Pmbw;
@@ -69,8 +69,8 @@ impl Adapter for Pmbw {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = (&'a MemoryParams, String);
 
-    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
-        let unsuitable = |reason: String| Err(ToolError(reason));
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, String> {
+        let unsuitable = |reason: String| Err(reason);
         if any_pattern(TOOL, experiment)?.pattern == MemoryPattern::Chase {
             return unsuitable("pmbw's chain has a node every 8 B, several in each cache line".to_owned());
         }
@@ -93,7 +93,7 @@ impl Adapter for Pmbw {
         Ok((params, format!("Scan{what}{bits}PtrUnrollLoop")))
     }
 
-    fn command((params, name): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command((params, name): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         let limit = memory_limit(params);
         let expected_seconds = MEASURED_SECONDS + limit as f64 / 2.0 / FILL_BYTES_PER_SECOND;
         let (size, threads) = (params.working_set, params.threads);
@@ -101,7 +101,7 @@ impl Adapter for Pmbw {
         Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 4.0 * expected_seconds]))
     }
 
-    fn read((params, name): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read((params, name): Self::Work<'_>, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let results = output.stdout.lines().filter_map(|line| line.strip_prefix("RESULT\t")).collect();
         let lines = only(TOOL, "results", results, output)?.replace('\t', "\n");
@@ -141,7 +141,7 @@ mod tests {
     use crate::tests::fixtures::{assert_refused, chase, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
-    fn parse(text: &str) -> Result<Reading, ToolError> {
+    fn parse(text: &str) -> Result<Reading, String> {
         Pmbw.parse(&said(text), &memory(MemoryOp::Read, Isa::Avx2, 1 << 30, 1))
     }
 

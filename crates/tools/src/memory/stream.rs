@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{STREAM_ARRAYS, STREAM_ELEMENT_BYTES, no_loop, not_validated, sequential, stream_differences, stream_loop};
 use crate::examples;
 use crate::invocation::{Invocation, Target, openmp_environment};
-use crate::output::{Output, Reading, Text, ToolError, details, number_in, positive};
+use crate::output::{Output, Reading, Text, details, number_in, positive};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Stream;
@@ -46,16 +46,16 @@ impl Adapter for Stream {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = (&'a MemoryParams, &'static str);
 
-    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, ToolError> {
+    fn work(experiment: &Experiment) -> Result<Self::Work<'_>, String> {
         let params = sequential(TOOL, experiment)?;
         if matches!(params.op, MemoryOp::CopyNt | MemoryOp::ScaleNt | MemoryOp::AddNt | MemoryOp::TriadNt) {
             let reason = "whether stream's stores go past the cache was its compiler's choice";
-            return Err(ToolError(reason.to_owned()));
+            return Err(reason.to_owned());
         }
         Ok((params, stream_loop(params.op).ok_or_else(|| no_loop(TOOL, params.op))?))
     }
 
-    fn command((params, _): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command((params, _): Self::Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         let expected_seconds = 0.1 + PASSES * params.working_set as f64 / SLOWEST_BYTES_PER_SECOND;
         // The number of passes is fixed at compile time.
         let seconds = [expected_seconds, 60.0 + 10.0 * expected_seconds];
@@ -63,12 +63,12 @@ impl Adapter for Stream {
         Ok(Invocation { env, ..Invocation::new(target, "", seconds) })
     }
 
-    fn read((params, name): Self::Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read((params, name): Self::Work<'_>, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
         let element_bytes = text.number("This system uses")?;
         if (element_bytes - STREAM_ELEMENT_BYTES).abs() > 0.0 {
-            return Err(ToolError(format!("{TOOL} was compiled for elements of {element_bytes} B and not for fp64")));
+            return Err(format!("{TOOL} was compiled for elements of {element_bytes} B and not for fp64"));
         }
         let working_set = text.number("Array size =")? * STREAM_ELEMENT_BYTES * STREAM_ARRAYS;
         same_size(working_set, params.working_set)?;
@@ -95,23 +95,23 @@ impl Adapter for Stream {
     }
 }
 
-fn same_size(its: f64, ours: u64) -> Result<(), ToolError> {
+fn same_size(its: f64, ours: u64) -> Result<(), String> {
     if (LEAST_SHARE..=GREATEST_SHARE).contains(&(its / ours as f64)) {
         return Ok(());
     }
-    Err(ToolError(format!(
+    Err(format!(
         "stream was compiled for arrays of {:.0} MiB together, ours have {}: -DSTREAM_ARRAY_SIZE={} makes them alike",
         its / f64::from(1 << 20),
         format_size(ours),
         ours.div_ceil(24)
-    )))
+    ))
 }
 
 /// The line of a loop: best rate in MB/s; mean, least and greatest time in seconds.
-fn loop_values(text: Text<'_>, name: &str) -> Result<[f64; 4], ToolError> {
+fn loop_values(text: Text<'_>, name: &str) -> Result<[f64; 4], String> {
     let values: Option<Vec<f64>> = text.after(&format!("{name}:"))?.split_whitespace().map(number_in).collect();
     let values = values.and_then(|values| <[f64; 4]>::try_from(values).ok());
-    values.ok_or_else(|| ToolError(format!("{TOOL} printed no four numbers for {name}")))
+    values.ok_or_else(|| format!("{TOOL} printed no four numbers for {name}"))
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn parse(text: &str, op: MemoryOp, threads: u32) -> Result<Reading, ToolError> {
+    fn parse(text: &str, op: MemoryOp, threads: u32) -> Result<Reading, String> {
         Stream.parse(&said(text), &memory(op, Isa::Avx2, GIB, threads))
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 use super::{no_loop, sequential};
 use crate::examples;
 use crate::invocation::{Invocation, Target};
-use crate::output::{Output, Reading, Text, ToolError, number_in};
+use crate::output::{Output, Reading, Text, number_in};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Sysbench;
@@ -46,7 +46,7 @@ impl Adapter for Sysbench {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = Work<'a>;
 
-    fn work(experiment: &Experiment) -> Result<Work<'_>, ToolError> {
+    fn work(experiment: &Experiment) -> Result<Work<'_>, String> {
         let params = sequential(TOOL, experiment)?;
         let operation = match params.op {
             MemoryOp::Read => "read",
@@ -57,12 +57,12 @@ impl Adapter for Sysbench {
         let block = bytes / threads.max(1);
         if block < ELEMENT || block * threads != bytes || !block.is_power_of_two() {
             let reason = format!("sysbench's {threads} blocks are powers of two, of whole elements of {ELEMENT} B");
-            return Err(ToolError(format!("{reason}, which are not {bytes} B in all")));
+            return Err(format!("{reason}, which are not {bytes} B in all"));
         }
         Ok(Work { params, operation, block })
     }
 
-    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(work: Work<'_>, target: &Target<'_>) -> Result<Invocation, String> {
         let Work { params, operation, block } = work;
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let words = format!(
@@ -74,7 +74,7 @@ impl Adapter for Sysbench {
         Ok(Invocation::new(target, &words, [expected_seconds, 20.0 + 10.0 * expected_seconds]))
     }
 
-    fn read(work: Work<'_>, output: &Output) -> Result<Reading, ToolError> {
+    fn read(work: Work<'_>, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
         text.ran_with("Number of threads:", work.params.threads)?;
@@ -83,8 +83,7 @@ impl Adapter for Sysbench {
         text.ran_as("operation:", work.operation)?;
         let moved = text.text.lines().find(|line| line.contains("MiB transferred (")).unwrap_or_default();
         let rate = moved.split_once('(').and_then(|(_, rest)| number_in(rest.split_whitespace().next()?));
-        let rate =
-            rate.ok_or_else(|| ToolError(format!("sysbench printed no rate in MiB/sec: {}", output.complaint())))?;
+        let rate = rate.ok_or_else(|| format!("sysbench printed no rate in MiB/sec: {}", output.complaint()))?;
         let mut details = Map::new();
         for (name, label) in [("blocks", "total number of events:"), ("seconds", "total time:")] {
             let number = text.after(label).ok().and_then(|number| number_in(number.trim_end_matches('s')));
@@ -110,7 +109,7 @@ mod tests {
     use crate::tests::fixtures::{assert_refused, memory, recorded, said, target};
     use crate::tool::ReferenceTool;
 
-    fn reading_of(name: &str, op: MemoryOp, threads: u32) -> Result<Reading, ToolError> {
+    fn reading_of(name: &str, op: MemoryOp, threads: u32) -> Result<Reading, String> {
         let experiment = memory(op, Isa::Avx2, u64::from(threads) << 26, threads);
         Sysbench.parse(&said(&recorded(name)), &experiment)
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{over_udp, receive_buffer, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, details, number_in, positive, refuse_if};
+use crate::output::{Output, Reading, details, number_in, positive, refuse_if, unless};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 
@@ -48,7 +48,7 @@ impl Adapter for Iperf {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a NetParams;
 
-    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&NetParams, String> {
         let params = streams(TOOL, experiment)?;
         let reasons = [
             (params.direction != Some(Direction::Up), "only the direction from client to server is compared"),
@@ -57,7 +57,7 @@ impl Adapter for Iperf {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, String> {
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let (udp, report, listens_for) = match params.protocol {
             Protocol::Tcp => (String::new(), "-yC", ListensFor::Tcp),
@@ -77,7 +77,7 @@ impl Adapter for Iperf {
         Ok(sender(target, seconds, &client, server))
     }
 
-    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         match params.protocol {
             Protocol::Udp => of_datagrams(output, params),
@@ -100,25 +100,25 @@ impl Adapter for Iperf {
 }
 
 /// Checks the number of streams: iperf exits with 0 even if it cannot connect.
-fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), ToolError> {
+fn as_many(found: usize, output: &Output, params: &NetParams) -> Result<(), String> {
     let asked = format!("{}: {}", params.threads, output.complaint());
-    ToolError::unless(found == params.threads as usize, TOOL, "streams", found, asked)
+    unless(found == params.threads as usize, TOOL, "streams", found, asked)
 }
 
-fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
+fn of_connections(output: &Output, params: &NetParams) -> Result<Reading, String> {
     let lines = output.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let streams: Vec<Vec<&str>> = lines.filter(|fields| fields.len() == FIELDS && fields[5] != SUM).collect();
     as_many(streams.len(), output, params)?;
     let sum = |field: usize, what: &str| {
         let sum: Option<f64> = streams.iter().map(|fields| number_in(fields[field])).sum();
-        sum.ok_or_else(|| ToolError(format!("iperf printed no number as the {what} of a stream")))
+        sum.ok_or_else(|| format!("iperf printed no number as the {what} of a stream"))
     };
     let rate = sum(8, "rate")? / 8.0;
     let details = details([("bytes", json!(sum(7, "bytes")?)), ("streams", json!(streams.len()))]);
     Reading::throughput(TOOL, rate, details)
 }
 
-fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolError> {
+fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, String> {
     let lines: Vec<Line> = output.stdout.lines().filter_map(Line::read).collect();
     let sent: Vec<f64> = lines.iter().filter_map(Line::sent).collect();
     let received: Vec<Received> = lines.iter().filter_map(Line::received).collect();
@@ -133,7 +133,7 @@ fn of_datagrams(output: &Output, params: &NetParams) -> Result<Reading, ToolErro
     let beyond = bytes / block - (datagrams - lost);
     if !(-reordered..=reordered + REPEATS * f64::from(params.threads)).contains(&beyond) {
         let arrived = datagrams - lost;
-        return Err(ToolError(format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B")));
+        return Err(format!("iperf contradicts itself: {bytes} B are not {arrived} datagrams of {block} B"));
     }
     let details = details([
         ("bytes", json!(bytes)),

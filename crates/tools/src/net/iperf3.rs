@@ -14,7 +14,7 @@ use super::{over_udp, sender, server, streams};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
 use crate::json::{json_number, json_report};
-use crate::output::{Output, Reading, ToolError, details, positive, refuse_if};
+use crate::output::{Output, Reading, details, positive, refuse_if, unless};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 use crate::version::major_minor;
 
@@ -59,7 +59,7 @@ impl Adapter for Iperf3 {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a NetParams;
 
-    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&NetParams, String> {
         let params = streams(TOOL, experiment)?;
         let reasons = [
             (params.protocol == Protocol::Tcp && params.block > LARGEST_BLOCK, "its largest block is 1 MiB"),
@@ -69,7 +69,7 @@ impl Adapter for Iperf3 {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, String> {
         let old = |first: (u32, u32)| major_minor(target.version).is_some_and(|version| version < first);
         let both = params.direction == Some(Direction::Both);
         let reasons = [
@@ -98,11 +98,11 @@ impl Adapter for Iperf3 {
         Ok(sender(target, seconds, &client, server))
     }
 
-    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, String> {
         let report = json_report(TOOL, &output.stdout, output);
         // With `-J` it can report an error and exit with 0.
         if let Some(error) = report.as_ref().ok().and_then(|report| report["error"].as_str()) {
-            return Err(ToolError(format!("iperf3 reports: {error}")));
+            return Err(format!("iperf3 reports: {error}"));
         }
         output.succeeded(TOOL)?;
         let report = report?;
@@ -150,7 +150,7 @@ impl Adapter for Iperf3 {
 }
 
 /// What arrived, from the sum of a version before 3.11, whose bytes are those that were sent.
-fn received_of(sum: &Value, params: &NetParams) -> Result<Value, ToolError> {
+fn received_of(sum: &Value, params: &NetParams) -> Result<Value, String> {
     let number = |key: &str| json_number(TOOL, sum, key);
     let (packets, lost, seconds) = (number("packets")?, number("lost_packets")?, number("seconds")?);
     let bytes = (packets - lost) * params.block as f64;
@@ -160,7 +160,7 @@ fn received_of(sum: &Value, params: &NetParams) -> Result<Value, ToolError> {
     Ok(received)
 }
 
-fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
+fn check_settings(test: &Value, params: &NetParams) -> Result<(), String> {
     let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
     let reverse = u64::from(params.direction == Some(Direction::Down));
     let settings = [
@@ -169,7 +169,7 @@ fn check_settings(test: &Value, params: &NetParams) -> Result<(), ToolError> {
         ("protocol", json!(protocol)),
         ("reverse", json!(reverse)),
     ];
-    settings.iter().try_for_each(|(key, asked)| ToolError::unless(test[key] == *asked, TOOL, key, &test[key], asked))
+    settings.iter().try_for_each(|(key, asked)| unless(test[key] == *asked, TOOL, key, &test[key], asked))
 }
 
 fn over_directions(end: &Value, sum: &str, key: &str) -> Option<f64> {
@@ -215,8 +215,8 @@ fn details_of_streams(end: &Value, params: &NetParams) -> Map<String, Value> {
     details
 }
 
-fn details_of_datagrams(end: &Value) -> Result<Map<String, Value>, ToolError> {
-    let missing = |key: &str| ToolError(format!("iperf3's report has no number '{key}'"));
+fn details_of_datagrams(end: &Value) -> Result<Map<String, Value>, String> {
+    let missing = |key: &str| format!("iperf3's report has no number '{key}'");
     let sum = |key: &str| over_directions(end, "sum_received", key).ok_or_else(|| missing(key));
     let (lost, datagrams) = (sum("lost_packets")?, positive(TOOL, "number of datagrams", sum("packets")?)?);
     let streams = end["streams"].as_array().into_iter().flatten();
@@ -379,9 +379,8 @@ mod tests {
             assert!(Iperf3.parse(&said(&text), &experiment).unwrap_err().contains(why), "{lost}");
         }
         let both = |protocol, mode| way(net(protocol, mode, 1472, 1), Direction::Both);
-        let refused = |experiment: &Experiment, version| {
-            Iperf3.invocation(&Target { version, ..target(experiment) }).err().map(|error| error.0)
-        };
+        let refused =
+            |experiment: &Experiment, version| Iperf3.invocation(&Target { version, ..target(experiment) }).err();
         let (udp, tcp) = (both(Protocol::Udp, NetMode::Blast), both(Protocol::Tcp, NetMode::Stream));
         assert!(refused(&udp, "3.9").is_some_and(|why| why.contains("before version 3.11")));
         assert!(refused(&tcp, "3.6").is_some_and(|why| why.contains("from version 3.7 on")));

@@ -9,20 +9,20 @@ use model::experiment::{Experiment, NetParams};
 use model::io::{Direction, NetMode, Protocol};
 
 use crate::invocation::{Invocation, ListensFor, Server, Target, bare_environment, command_line, distinct};
-use crate::output::{ToolError, refuse_if};
+use crate::output::refuse_if;
 
 /// Seconds of an iperf or iperf3 run outside its measured time.
 const START_SECONDS: f64 = 0.2;
 /// UDP blocks of iperf and iperf3: from iperf's own header (`UDP_datagram` in `include/payloads.h`) to the largest datagram.
 const DATAGRAMS: std::ops::RangeInclusive<u64> = 16..=65_507;
 
-pub(super) fn loopback<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
-    let params = experiment.net().ok_or_else(|| ToolError(format!("{tool} measures networks")))?;
+pub(super) fn loopback<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, String> {
+    let params = experiment.net().ok_or_else(|| format!("{tool} measures networks"))?;
     refuse_if(tool, &[(params.path != "loopback", "only the loopback interface is compared")]).map(|()| params)
 }
 
 /// The same for streams of bytes or datagrams.
-pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, ToolError> {
+pub(super) fn streams<'a>(tool: &str, experiment: &'a Experiment) -> Result<&'a NetParams, String> {
     let params = loopback(tool, experiment)?;
     let udp = (params.protocol, matches!(params.mode, NetMode::Blast | NetMode::NoDrop)) == (Protocol::Udp, true);
     let streams = udp || (params.protocol, params.mode) == (Protocol::Tcp, NetMode::Stream);

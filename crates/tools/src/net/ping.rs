@@ -10,7 +10,7 @@ use serde_json::json;
 use super::loopback;
 use crate::examples;
 use crate::invocation::{Invocation, Otherwise, Target, command_line};
-use crate::output::{Output, Reading, ToolError, details, number_in, refuse_if};
+use crate::output::{Output, Reading, details, number_in, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Ping;
@@ -55,7 +55,7 @@ impl Adapter for Ping {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a NetParams;
 
-    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&NetParams, String> {
         let params = loopback(TOOL, experiment)?;
         let udp = (params.protocol, params.mode) == (Protocol::Udp, NetMode::Pingpong);
         let reasons = [
@@ -67,7 +67,7 @@ impl Adapter for Ping {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, String> {
         let every = |interval_ms: u64| {
             let (count, interval) = (requests(target.seconds, interval_ms), interval_ms as f64 / 1e3);
             format!("-n -c{count} -i{interval} -s{} -W{PATIENCE_SECONDS} 127.0.0.1", params.block)
@@ -80,14 +80,13 @@ impl Adapter for Ping {
         })
     }
 
-    fn read(params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(params: &NetParams, output: &Output) -> Result<Reading, String> {
         let counts = counts(&output.stdout);
         // It exits with 1 if answers are missing, which its counts show.
         if output.status != Some(1) || counts.is_none() {
             output.succeeded(TOOL)?;
         }
-        let (sent, received) =
-            counts.ok_or_else(|| ToolError(format!("ping printed no count: {}", output.complaint())))?;
+        let (sent, received) = counts.ok_or_else(|| format!("ping printed no count: {}", output.complaint()))?;
         // An echo has 8 more bytes of ICMP header.
         let echo = format!("{} bytes from ", params.block + 8);
         let mut times: Vec<f64> =
@@ -95,7 +94,7 @@ impl Adapter for Ping {
         times.sort_by(f64::total_cmp);
         let (Some(shortest), Some(longest)) = (times.first(), times.last()) else {
             let complaint = output.complaint();
-            return Err(ToolError(format!("ping printed no time for any of its {sent} requests: {complaint}")));
+            return Err(format!("ping printed no time for any of its {sent} requests: {complaint}"));
         };
         let mut details = details([
             ("requests", json!(sent)),

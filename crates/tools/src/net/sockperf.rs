@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{loopback, server};
 use crate::examples;
 use crate::invocation::{Invocation, ListensFor, PORT, Target};
-use crate::output::{Output, Reading, ToolError, refuse_if};
+use crate::output::{Output, Reading, refuse_if};
 use crate::tool::{Adapter, Reason, Rule, Side, ToolDescription, VersionSource};
 
 pub(crate) struct Sockperf;
@@ -36,7 +36,7 @@ impl Adapter for Sockperf {
     const DESCRIPTION: &'static ToolDescription = &DESCRIPTION;
     type Work<'a> = &'a NetParams;
 
-    fn work(experiment: &Experiment) -> Result<&NetParams, ToolError> {
+    fn work(experiment: &Experiment) -> Result<&NetParams, String> {
         let params = loopback(TOOL, experiment)?;
         let reasons = [
             (params.mode != NetMode::Pingpong, "only ping-pongs are compared"),
@@ -46,7 +46,7 @@ impl Adapter for Sockperf {
         refuse_if(TOOL, &reasons).map(|()| params)
     }
 
-    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, ToolError> {
+    fn command(params: &NetParams, target: &Target<'_>) -> Result<Invocation, String> {
         let seconds = target.seconds.ceil().clamp(1.0, 3600.0);
         let (protocol, listens_for) = match params.protocol {
             Protocol::Tcp => ("--tcp", ListensFor::Tcp),
@@ -62,20 +62,19 @@ impl Adapter for Sockperf {
         })
     }
 
-    fn read(_params: &NetParams, output: &Output) -> Result<Reading, ToolError> {
+    fn read(_params: &NetParams, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = without_colours(&output.stdout);
         // It exits with 0 even if it cannot connect.
         let error = |line: &&str| line.contains("ERROR") || line.contains("No messages were received");
         if let Some(line) = text.lines().find(error) {
-            return Err(ToolError(format!("sockperf reports: {}", line.trim_start_matches("sockperf:").trim())));
+            return Err(format!("sockperf reports: {}", line.trim_start_matches("sockperf:").trim()));
         }
         if !text.contains("Summary: Round trip") {
-            return Err(ToolError(format!("sockperf printed no summary of round trips: {}", output.complaint())));
+            return Err(format!("sockperf printed no summary of round trips: {}", output.complaint()));
         }
         let seconds = |label: &str| observation(&text, label).map(|microseconds| microseconds * 1e-6);
-        let median =
-            seconds("percentile 50.000").ok_or_else(|| ToolError("sockperf printed no 50th percentile".to_owned()))?;
+        let median = seconds("percentile 50.000").ok_or_else(|| "sockperf printed no 50th percentile".to_owned())?;
         let mut details = counts(&text);
         for (name, label) in [
             ("p90", "percentile 90.000"),
@@ -140,7 +139,7 @@ mod tests {
         net(protocol, NetMode::Pingpong, block, 1)
     }
 
-    fn parse(text: &str) -> Result<Reading, ToolError> {
+    fn parse(text: &str) -> Result<Reading, String> {
         Sockperf.parse(&said(text), &pingpong(Protocol::Tcp, 14))
     }
 

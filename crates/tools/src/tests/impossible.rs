@@ -5,12 +5,12 @@ use model::io::{Direction, DiskEngine, DiskOp, DiskPattern, NetMode, Protocol};
 use model::isa::{Isa, MemoryOp};
 use serde_json::{Value, json};
 
+use crate::Output;
 use crate::tests::fixtures::{chase, disk, disk_params, memory, net, recorded, said, tool, with_net};
-use crate::{Output, ToolError};
 
 fn why(tool_id: &str, experiment: &Experiment, text: &str) -> String {
     match tool(tool_id).parse(&said(text), experiment) {
-        Err(ToolError(reason)) => reason,
+        Err(reason) => reason,
         Ok(reading) => panic!("{tool_id}: {reading:?}"),
     }
 }
@@ -152,7 +152,7 @@ fn duplicates_and_errors_of_ping_are_no_answers() {
 fn another_program_of_the_same_name_is_distinguished_by_its_answer() {
     let answer = |id: &str, stdout: &str, stderr: &str| {
         let output = Output { stdout: stdout.to_owned(), stderr: stderr.to_owned(), status: Some(1) };
-        crate::version_in_answer(tool(id).description(), &output).unwrap_err().0
+        crate::version_in_answer(tool(id).description(), &output).unwrap_err()
     };
     let fiona = recorded("fiona-fio.txt");
     let version = fiona.lines().nth(1).unwrap();

@@ -8,7 +8,7 @@ use model::isa::{Isa, MemoryOp};
 use model::wire::HeldFile;
 
 use crate::tests::fixtures::{chase, disk, disk_params, memory, target, tool};
-use crate::{Invocation, Target, ToolError};
+use crate::{Invocation, Target};
 
 const KIB: u64 = 1 << 10;
 const GIB: u64 = 1 << 30;
@@ -18,7 +18,7 @@ const SIZES: [u64; 5] = [KIB, 2 * GIB - 1, 2 * GIB, 8 * GIB, TIB];
 /// Units that the tools know, with their bytes.
 const UNITS: [(&str, u64); 5] = [("kB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("B", 1), ("k", 1024)];
 
-fn invoked(id: &str, experiment: &Experiment, file_bytes: u64) -> Result<Invocation, ToolError> {
+fn invoked(id: &str, experiment: &Experiment, file_bytes: u64) -> Result<Invocation, String> {
     tool(id).supports(experiment)?;
     let file = HeldFile { path: "/proc/1/fd/9".to_owned(), bytes: file_bytes, ..HeldFile::default() };
     let launcher = Some(Path::new("/opt/launcher"));
@@ -55,7 +55,7 @@ fn memory_tools_read_sizes_of_2_gib_and_more() {
         ] {
             match invoked(id, &experiment, 0) {
                 Ok(invocation) => assert!(has_size(id, &invocation, bytes, largest), "{id}: {:?}", invocation.argv),
-                Err(ToolError(reason)) => {
+                Err(reason) => {
                     assert!(bytes == 2 * GIB - 1 && id != "likwid-bench" && reason.starts_with(id), "{id}: {reason}");
                 }
             }

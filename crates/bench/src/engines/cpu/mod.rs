@@ -20,7 +20,7 @@ impl Engine for CpuEngine {
     fn prepare(&self, task: &Task, _launch: &mut dyn Preparing) -> Result<(), Trouble> {
         if params_of(task, Experiment::cpu)?.isa == Isa::Amx {
             // A permission of the whole process, requested before it has threads.
-            sys::tiles::permit().map_err(|error| Trouble::Unavailable(error.to_string()))?;
+            sys::tiles::permit().map_err(Trouble::Unavailable)?;
         }
         Ok(())
     }
