@@ -12,7 +12,6 @@ pub enum Ending {
     Success,
     /// Without success, or it could not be started.
     Failure,
-    /// It was killed, for this reason.
     Killed(String),
 }
 
@@ -22,7 +21,6 @@ pub const LONGEST: Duration = Duration::from_mins(25);
 /// How long a process may take to end after a signal, and how long output may stay open after its process.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Pause between two looks at a command and its children.
 const POLL: Duration = Duration::from_millis(500);
 
 /// Runs a command with our own standard output; whether it succeeded.
@@ -50,7 +48,6 @@ pub fn output(command: &mut Command) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// Prints what is about to run, as a reader could type it.
 pub fn announce(command: &Command) {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line: Vec<String> = words.map(|word| word.display().to_string()).collect();
@@ -130,7 +127,6 @@ fn copy(mut stdout: ChildStdout, sender: &Sender<Vec<u8>>) {
     }
 }
 
-/// Output, cut into lines.
 #[derive(Default)]
 struct Lines {
     /// The beginning of a line that has not ended yet.

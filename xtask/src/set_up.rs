@@ -6,16 +6,13 @@ use crate::process::{is_there, succeeds};
 use crate::shell::Shell;
 use crate::tally::Tally;
 
-/// A program that tests call.
 #[derive(Debug)]
 pub struct Tool {
     /// Its name, or its path.
     pub program: &'static str,
-    /// The package of Debian and its descendants that has it.
     pub package: &'static str,
     /// An option with which it does nothing.
     pub version: &'static str,
-    /// What is skipped without it.
     pub needed_for: &'static str,
 }
 

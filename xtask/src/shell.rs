@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The repository, as commands see it.
 #[derive(Clone, Debug)]
 pub struct Shell {
     root: PathBuf,
@@ -12,7 +11,6 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Commands run in the root of the repository.
     pub fn at_root() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = here.parent().unwrap_or(here).to_path_buf();

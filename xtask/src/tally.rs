@@ -11,11 +11,9 @@ pub struct Tally {
     pub failed: u64,
     /// The names of the tests among them that failed; a step that is one check has its own line.
     pub failures: Vec<String>,
-    /// Tests that only run when they are asked for.
     pub ignored: u64,
     /// Tests that failed among others and passed when they were run once more, alone: named, and counted as passed.
     pub unsteady: Vec<String>,
-    /// What was skipped, each with its reason.
     pub skipped: Vec<String>,
 }
 
@@ -30,7 +28,6 @@ impl Tally {
         Self { failed: 1, failures: vec![what_and_why.into()], ..Self::default() }
     }
 
-    /// Something that could not be done here.
     pub fn skip(what_and_why: impl Into<String>) -> Self {
         Self { skipped: vec![what_and_why.into()], ..Self::default() }
     }

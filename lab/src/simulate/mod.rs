@@ -14,12 +14,12 @@ use self::cluster::{Count, Made, simulate};
 use self::page::{FAULTS, LEVELS, Line, SIZES};
 use xtask::shell::Shell;
 
-pub(crate) const USAGE: &str = "simulate [scale [NODES EXPERIMENTS] | example | verdicts] [--clusters N] [--seed N]";
+pub(crate) const USAGE: &str = "simulate [scale | example | verdicts] [--clusters N] [--seed N]";
 const MOST_SLOW: f64 = 0.3;
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
     match arguments {
-        [word, rest @ ..] if word == "scale" => scale::run(shell, rest),
+        [word] if word == "scale" => scale::run(shell),
         [word, rest @ ..] if word == "example" => example::run(shell, rest),
         [word] if word == "verdicts" => verdicts::run(shell),
         _ => options(arguments).and_then(|(clusters, seed)| all(shell, clusters, seed)),

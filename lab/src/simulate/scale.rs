@@ -16,6 +16,7 @@ use stats::random::Random;
 
 use super::made::{AREAS, Cluster, Usual, plan, program, results};
 use super::noise::Recorded;
+use crate::record::write;
 use xtask::shell::Shell;
 
 const SIZES: [Size; 2] = [Size { nodes: 10_000, experiments: 40 }, Size { nodes: 10_000, experiments: 100 }];
@@ -47,26 +48,16 @@ struct Costs {
     slow: usize,
 }
 
-pub(super) fn run(shell: &Shell, arguments: &[String]) -> Result<(), String> {
-    let number = |text: &String| text.parse().ok().filter(|number| *number > 0);
-    let sizes = match arguments.iter().map(number).collect::<Option<Vec<usize>>>().as_deref() {
-        Some([]) => SIZES.to_vec(),
-        Some([nodes, experiments]) => vec![Size { nodes: *nodes, experiments: *experiments }],
-        _ => return Err("needs a number of nodes and one of experiments, or nothing".to_owned()),
-    };
+pub(super) fn run(shell: &Shell) -> Result<(), String> {
     let place = shell.root().join(shell.target()).join("cluster-scale");
     let mut costs = Vec::new();
-    for size in sizes {
+    for size in SIZES {
         let _ = fs::remove_dir_all(&place);
         let done = all(&Folder::at(&place), size);
         let _ = fs::remove_dir_all(&place);
         costs.push(done?);
     }
-    // Other sizes are for a look; the page is of those that the program is held to.
-    if arguments.is_empty() {
-        let path = shell.root().join(PATH);
-        fs::write(&path, page(&costs)).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    }
+    write(&shell.root().join(PATH), &page(&costs))?;
     let defects: Vec<String> = costs.iter().flat_map(defects).collect();
     if defects.is_empty() { Ok(()) } else { Err(defects.join("; ")) }
 }

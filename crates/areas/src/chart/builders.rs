@@ -12,11 +12,7 @@ use super::data::{
     Body, Chart, ChartAxis, DotKind, DotLine, DotMark, Dots, Hue, Look, Mark, Panel, Plot, Point, Reading, Series,
     Shape, Zone, is_drawable,
 };
-use super::grid::{Cell, Column};
-use super::measured::{
-    Curve, Measured, best, by_key, by_threads, curves, list_names, looks, median_columns, names, ratio_columns,
-    uncrowded, value_columns, widest,
-};
+use super::measured::{Curve, Measured, best, by_key, by_threads, curves, list_names, looks, names, uncrowded, widest};
 use super::observed::{Seen, answers, factors};
 use crate::label::{Axis, Workload, block_words, stem_of, workload};
 use crate::memory::label::{params as memory, without_block};
@@ -28,9 +24,9 @@ const MOST_TAILS: usize = 8;
 pub(crate) const PEAK: &str = "theoretical peak";
 
 impl Chart {
-    pub(crate) fn new(area: Area, [name, title, about]: [&'static str; 3], columns: Vec<Column>, body: Body) -> Self {
+    pub(crate) fn new(area: Area, [name, title, about]: [&'static str; 3], body: Body) -> Self {
         let [title, about] = [title, about].map(str::to_owned);
-        Self { name, area: Some(area), title, observation: String::new(), about, columns, body }
+        Self { name, area: Some(area), title, observation: String::new(), about, body }
     }
 
     /// The same with a sentence that answers its question.
@@ -59,8 +55,8 @@ pub(crate) struct Over {
 }
 
 impl Over {
-    fn chart(&self, columns: Vec<Column>, body: Body) -> Chart {
-        Chart::new(self.area, [self.name, self.title, self.about], columns, body)
+    fn chart(&self, body: Body) -> Chart {
+        Chart::new(self.area, [self.name, self.title, self.about], body)
     }
 
     fn plot(&self, panels: Vec<Panel>) -> Body {
@@ -79,14 +75,14 @@ impl Over {
         let names = names(&curves.iter().map(Curve::first).collect::<Vec<_>>(), self.places);
         let observation = self.growth(&curves, &names, unit);
         let chart = if curves.iter().all(|curve| curve.points.len() == 2) {
-            self.chart(value_columns("Median", Some(unit)), self.slopes(&curves, names))
+            self.chart(self.slopes(&curves, names))
         } else {
             let looks = looks(&curves.iter().map(|curve| curve.points[0].1).collect::<Vec<_>>());
             let series = names.into_iter().zip(&curves).zip(looks);
-            let series = series.map(|((name, curve), look)| curve.series(name, look, |x| self.place(x))).collect();
+            let series = series.map(|((name, curve), look)| curve.series(name, look)).collect();
             let zones = crowded(&curves).into_iter().collect();
             let panel = Panel { series, zones, ..Panel::default() };
-            self.chart(median_columns(Some(unit)), self.plot(vec![panel]))
+            self.chart(self.plot(vec![panel]))
         };
         Some(chart.observed(observation))
     }
@@ -137,7 +133,7 @@ impl Over {
     /// The medians over blocks: a panel for each workload, a line for each number of threads.
     pub(crate) fn blocks(&self, all: &[Measured<'_>]) -> Option<Chart> {
         let curves = curves(&uncrowded(all), 3, by_block);
-        let unit = curves.first()?.points.first()?.1.metric.unit;
+        curves.first()?;
         let threads = |curve: &Curve<'_>| curve.first().params.threads();
         let counts: BTreeSet<u32> = curves.iter().map(threads).collect();
         let mut panels = by_key(curves, |curve| Some(workload(curve.first()).map(|own| own.key)));
@@ -150,12 +146,11 @@ impl Over {
             curves.sort_by_key(threads);
             let series = curves.iter().map(|curve| {
                 let step = counts.iter().position(|count| *count == threads(curve)).unwrap_or(0);
-                curve.series(self.places.words(threads(curve)), Look::step(step, counts.len()), bytes_words)
+                curve.series(self.places.words(threads(curve)), Look::step(step, counts.len()))
             });
             Panel { title, series: series.collect(), zones: Vec::new() }
         });
-        let columns = median_columns(Some(unit));
-        Some(self.chart(columns, self.plot(panels.collect())).observed(observation))
+        Some(self.chart(self.plot(panels.collect())).observed(observation))
     }
 
     /// The smallest block and the fewest threads of each workload that no other drawn result beats.
@@ -186,11 +181,6 @@ fn crowded(curves: &[Curve<'_>]) -> Option<Zone> {
     };
     let from = (of(false).reduce(f64::max)? * of(true).reduce(f64::min)?).sqrt();
     Some(Zone { from, to: f64::INFINITY, name: "more threads than CPUs".to_owned() })
-}
-
-pub(crate) fn bytes_words(bytes: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a u64")]
-    block_words(bytes as u64)
 }
 
 fn workload_names(rows: &[&Row], places: Axis) -> Vec<String> {
@@ -321,7 +311,7 @@ fn tools_chart(area: Area, words: [&'static str; 3], mut shown: Vec<Measured<'_>
     let kinds = ids.iter().zip(looks).map(|(tool, look)| kind(tool, look.shape, Some(look.hue))).collect();
     let axis = ChartAxis::new("Assay over the tool", Reading::Ratio);
     let body = Body::Dots(Dots { axis, kinds, lines, spanned: false });
-    Some(Chart::new(area, words, ratio_columns(), body).observed(observation))
+    Some(Chart::new(area, words, body).observed(observation))
 }
 
 const PERCENTILES: [&str; 6] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "slowest"];
@@ -343,9 +333,8 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
             let latency = quantity(value, Unit::Second);
             let which = if share == "slowest" { "the slowest".to_owned() } else { format!("{share} at most") };
             let mark = measured.other_mark(value, 0, &format!(": {which} {latency}, {} operations", of.count));
-            let cells = vec![Cell::number(Some(value), |_| latency), Cell::count(of.count)];
-            let mark = Mark { confidence: measured.row.confidence, cells, ..mark };
-            Point { x: index as f64, place: share.to_owned(), y: value, limit: None, mark }
+            let mark = Mark { confidence: measured.row.confidence, ..mark };
+            Point { x: index as f64, y: value, limit: None, mark }
         };
         Some(Series::line(name, look, points.map(point).collect()))
     });
@@ -353,6 +342,5 @@ pub(crate) fn percentiles(area: Area, name: &'static str, title: &'static str, a
     let body = Body::Plot(Plot::single(x, ChartAxis::log("Latency", Unit::Second), series.collect()));
     let about =
         "Latency percentiles over all operations of all samples, a line for each result, on a logarithmic axis.";
-    let columns = vec![Column::number("Latency").base(Unit::Second), Column::number("Operations")];
-    Chart::new(area, [name, title, about], columns, body).observed(observation)
+    Chart::new(area, [name, title, about], body).observed(observation)
 }

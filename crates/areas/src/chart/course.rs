@@ -6,7 +6,6 @@ use model::sample::Sample;
 use model::warning::WarningCode;
 
 use super::data::{Body, Chart, ChartAxis, Hue, Look, Mark, Plot, Point, Reading, Series};
-use super::grid::{Cell, Column};
 
 const STRETCHES: usize = 40;
 /// Shorter runs have their time in seconds.
@@ -53,7 +52,6 @@ pub(super) fn chart(document: &Document) -> Option<Chart> {
         title: "When was the machine disturbed?".to_owned(),
         observation,
         about: ABOUT.to_owned(),
-        columns: vec![Column::number("Share")],
         body: Body::Plot(Plot::single(x, y, series)),
     })
 }
@@ -84,9 +82,8 @@ impl Time {
     fn series(&self, index: usize, name: &str, values: &[(f64, f64)]) -> Series {
         let point = |(at, share): &(f64, f64)| {
             let text = format!("{name} at {}: {}", self.words(*at), percent(*share));
-            let cells = vec![Cell::number(Some(*share), percent)];
-            let mark = Mark { value: *share, text, cells, ..Mark::default() };
-            Point { x: at / self.seconds, place: self.words(*at), y: *share, limit: None, mark }
+            let mark = Mark { value: *share, text, ..Mark::default() };
+            Point { x: at / self.seconds, y: *share, limit: None, mark }
         };
         let look = Look { hue: Hue::Plain(2 * index), ..Look::nth(index, None) };
         Series { joined: false, ..Series::line(name.to_owned(), look, values.iter().map(point).collect()) }

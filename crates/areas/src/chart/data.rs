@@ -5,8 +5,7 @@ use model::number::Notation;
 use model::unit::Unit;
 use model::warning::Confidence;
 
-use super::grid::{Cell, Column};
-
+/// A chart of a document.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// Unique in a document and the same in every run: lower-case letters, digits and hyphens.
@@ -18,8 +17,6 @@ pub struct Chart {
     pub observation: String,
     /// A sentence that describes the drawing, for readers who do not see it.
     pub about: String,
-    /// The columns of its table, after those that name a mark.
-    pub columns: Vec<Column>,
     pub body: Body,
 }
 
@@ -144,14 +141,12 @@ impl Series {
 #[derive(Clone, Debug)]
 pub struct Point {
     pub x: f64,
-    /// The same as text, for the table.
-    pub place: String,
     pub y: f64,
     pub limit: Option<f64>,
     pub mark: Mark,
 }
 
-/// What a mark shows: in its tooltip, in attributes, and in the chart's table.
+/// What a mark shows in its tooltip and in attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
     pub id: String,
@@ -164,8 +159,6 @@ pub struct Mark {
     /// The 95 % interval of the median.
     pub interval: Option<[f64; 2]>,
     pub text: String,
-    /// Its cells in the table, after those that name it.
-    pub cells: Vec<Cell>,
 }
 
 impl Mark {

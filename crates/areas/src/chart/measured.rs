@@ -8,14 +8,13 @@ use model::number::brief::times;
 use model::number::{Notation, percent, quantity, spread};
 use model::reference::Reference;
 use model::sample::{Metric, MetricName};
-use model::unit::{Better, Unit};
+use model::unit::Better;
 use model::warning::{Confidence, WarningCode};
 
 pub use verdict::grouping::by_key;
 
 use super::classic::Estimate;
 use super::data::{DotMark, Hue, Look, Mark, Point, Series, is_drawable};
-use super::grid::{Cell, Column};
 use crate::disk::label as disk;
 use crate::label::{Axis, Common, Label, stem_of};
 
@@ -97,11 +96,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    fn cell(&self, value: Option<f64>) -> Cell {
-        Cell::number(value, |value| quantity(value, self.notation()))
-    }
-
-    /// The mark of the median, with the cells of [`median_columns`].
+    /// The mark of the median.
     pub(crate) fn mark(&self) -> Mark {
         let (summary, interval) = (&self.metric.summary, self.interval());
         let mut text = format!("{}: {}", Label::sentence(self.row), quantity(summary.median, self.notation()));
@@ -115,22 +110,17 @@ impl<'a> Measured<'a> {
         if let Some(confidence) = self.row.confidence {
             text = format!("{text}, {} confidence", confidence.name());
         }
-        let ends = [0, 1].map(|end| self.cell(interval.map(|ends| ends[end])));
-        let [low, high] = ends;
-        let cells = vec![self.cell(Some(self.value())), low, high, Cell::count(summary.n), self.cell(self.limit())];
         let (id, confidence) = (self.row.id.clone(), self.row.confidence);
-        Mark { id, confidence, value: summary.median, n: summary.n, interval, text, cells }
+        Mark { id, confidence, value: summary.median, n: summary.n, interval, text }
     }
 
-    /// The mark of another value of the result, with the cells of [`value_columns`].
+    /// The mark of another value of the result.
     pub(crate) fn other_mark(&self, value: f64, n: u32, text: &str) -> Mark {
-        let count = if n == 0 { Cell::absent() } else { Cell::count(n) };
-        let cells = vec![self.cell(Some(value)), Cell::absent(), Cell::absent(), count];
         let text = format!("{}{text}", Label::sentence(self.row));
-        Mark { id: self.row.id.clone(), value, n, text, cells, ..Mark::default() }
+        Mark { id: self.row.id.clone(), value, n, text, ..Mark::default() }
     }
 
-    /// The mark of its ratio to a reference tool, with the cells of [`ratio_columns`].
+    /// The mark of its ratio to a reference tool.
     pub(crate) fn ratio_mark(&self, reference: &Reference) -> Option<Mark> {
         let ratio = reference.ratio.filter(|ratio| reference.status == Status::Ok && is_drawable(*ratio))?;
         let interval = reference.ratio_ci95.filter(|ends| ends.iter().all(|end| is_drawable(*end)));
@@ -139,24 +129,16 @@ impl<'a> Measured<'a> {
         let ends = interval.map_or_else(String::new, |[low, high]| format!(" ({} to {})", times(low), times(high)));
         let what = Label::sentence(self.row);
         let text = format!("{what}: {}{ends} the result of {}{version}, n={n}", times(ratio), reference.tool);
-        let cell = |value: Option<f64>| Cell::number(value, times);
-        let cells = vec![
-            cell(Some(ratio)),
-            cell(interval.map(|ends| ends[0])),
-            cell(interval.map(|ends| ends[1])),
-            Cell::count(n),
-        ];
         let (id, confidence) = (self.row.id.clone(), self.row.confidence);
-        Some(Mark { id, confidence, value: ratio, n, interval, text, cells })
+        Some(Mark { id, confidence, value: ratio, n, interval, text })
     }
 
-    pub(crate) fn point(&self, x: f64, place: String) -> Point {
-        Point { x, place, y: self.value(), limit: self.limit(), mark: self.mark() }
+    pub(crate) fn point(&self, x: f64) -> Point {
+        Point { x, y: self.value(), limit: self.limit(), mark: self.mark() }
     }
 
     pub(crate) fn dot(&self, kind: usize) -> DotMark {
-        let mut mark = self.mark();
-        mark.cells.pop();
+        let mark = self.mark();
         DotMark { kind, at: mark.value, interval: mark.interval, mark }
     }
 
@@ -171,25 +153,6 @@ pub(crate) fn dot(kind: usize, mark: Mark) -> DotMark {
     DotMark { kind, at: mark.value, interval: None, mark }
 }
 
-/// The columns of single values; without a unit where it differs from line to line.
-pub(crate) fn value_columns(value: &str, unit: Option<Unit>) -> Vec<Column> {
-    let based = |heading: &str| match unit {
-        Some(unit) => Column::number(heading).base(unit),
-        None => Column::number(heading),
-    };
-    vec![based(value), based("Lower end"), based("Upper end"), Column::number("Samples")]
-}
-
-pub(crate) fn median_columns(unit: Option<Unit>) -> Vec<Column> {
-    let mut columns = value_columns("Median", unit);
-    columns.push(Column { heading: "Peak".to_owned(), ..columns[0].clone() });
-    columns
-}
-
-pub(crate) fn ratio_columns() -> Vec<Column> {
-    value_columns("Assay over the tool", None)
-}
-
 /// Results that differ in one thing only, ascending by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve<'a> {
@@ -201,8 +164,8 @@ impl<'a> Curve<'a> {
         self.points[0].1.row
     }
 
-    pub(crate) fn series(&self, name: String, look: Look, place: impl Fn(f64) -> String) -> Series {
-        let points = self.points.iter().map(|(x, measured)| measured.point(*x, place(*x)));
+    pub(crate) fn series(&self, name: String, look: Look) -> Series {
+        let points = self.points.iter().map(|(x, measured)| measured.point(*x));
         Series::line(name, look, points.collect())
     }
 }

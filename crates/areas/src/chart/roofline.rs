@@ -10,7 +10,7 @@ use model::unit::Unit;
 
 use super::builders::is_of_curve;
 use super::data::{Body, Chart, ChartAxis, Look, Plot, Series};
-use super::measured::{Measured, median_columns};
+use super::measured::Measured;
 use crate::cpu::label as cpu;
 use crate::label::threads;
 use crate::memory::charts::is_plain;
@@ -87,20 +87,20 @@ fn drawn(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
     let (slowest, fastest) = (bandwidths().reduce(f64::min)?, bandwidths().reduce(f64::max)?);
     // Twice as far as the point where the lowest slope meets the highest flat roof.
     let right = (top / slowest * 2.0).clamp(MOST, 1e9);
-    let series = |(look, (name, own)): (usize, &Roof<'_>), from: (f64, f64), to: (f64, f64), place: &str| {
-        let mut point = own.point(to.0, place.to_owned());
+    let series = |(look, (name, own)): (usize, &Roof<'_>), from: (f64, f64), to: (f64, f64)| {
+        let mut point = own.point(to.0);
         (point.y, point.limit, point.mark.interval) = (to.1, None, None);
         let look = Look::nth(look, None);
         Series { joined: false, guide: vec![from, to], ..Series::line(name.clone(), look, vec![point]) }
     };
     let level = flat.iter().enumerate().map(|(look, roof)| {
         let value = roof.1.value();
-        series((look, roof), ((value / fastest).clamp(LEAST, right), value), (right, value), "level")
+        series((look, roof), ((value / fastest).clamp(LEAST, right), value), (right, value))
     });
     let rising = sloped.iter().enumerate().map(|(index, roof)| {
         let (value, look) = (roof.1.value(), flat.len() + index);
         let ridge = (top / value).clamp(LEAST, right);
-        let series = series((look, roof), (LEAST, LEAST * value), (ridge, ridge * value), "rising");
+        let series = series((look, roof), (LEAST, LEAST * value), (ridge, ridge * value));
         Series { is_named_above: true, ..series }
     });
     let x = ChartAxis::log("Operations per byte", Unit::One);
@@ -116,7 +116,6 @@ fn drawn(flat: &[Roof<'_>], sloped: &[Roof<'_>], count: u32) -> Option<Chart> {
         area: None,
         title: format!("What is the limit: arithmetic or memory? ({})", threads(count)),
         about: ABOUT.to_owned(),
-        columns: median_columns(None),
         body: Body::Plot(Plot::single(x, y, level.chain(rising).collect())),
     })
 }

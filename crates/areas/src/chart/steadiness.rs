@@ -6,7 +6,7 @@ use model::sample::Summary;
 
 use super::builders::kind;
 use super::data::{Body, Chart, ChartAxis, DotLine, Dots, Hue, Reading, Shape, is_drawable};
-use super::measured::{Measured, value_columns};
+use super::measured::Measured;
 use super::observed::{Seen, range};
 use crate::answer::headlines;
 use crate::label::labels;
@@ -45,7 +45,6 @@ pub(super) fn chart(document: &Document) -> Option<Chart> {
         title: "How steady were the samples?".to_owned(),
         observation: format!("Half of the 95 % interval: {observation} of the median."),
         about,
-        columns: value_columns("Value", None),
         body: Body::Dots(Dots { axis, kinds, lines, spanned: false }),
     })
 }

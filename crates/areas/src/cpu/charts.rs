@@ -12,7 +12,7 @@ use model::unit::Unit;
 
 use super::label::{order, params, precision};
 use crate::chart::builders::{Over, PEAK, kind, tools};
-use crate::chart::measured::{Curve, Measured, by_threads, curves, value_columns};
+use crate::chart::measured::{Curve, Measured, by_threads, curves};
 use crate::chart::observed::{Seen, factors};
 use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Hue, Reading, Shape};
 use crate::label::{Axis, same, threads};
@@ -102,7 +102,7 @@ fn plain_and_vector(all: &[Measured<'_>]) -> Chart {
         "Operations per second of a plain scalar loop and of the best vector kernel, per precision, with their \
          theoretical peaks. The end of each line has the ratio.",
     ];
-    let chart = Chart::new(Area::Cpu, words, value_columns("Value", Some(Unit::OpPerSecond)), body);
+    let chart = Chart::new(Area::Cpu, words, body);
     let mut chart = chart.observed(observation);
     if let Some(common) = common {
         chart.title = format!("{} ({})", chart.title, threads(common));

@@ -9,7 +9,7 @@ use model::unit::Unit;
 
 use super::label::params;
 use crate::chart::builders::{Over, PEAK, at_best_block, kinds, percentiles, ratios, side_by_side, tools};
-use crate::chart::measured::{Curve, Measured, by_key, curves, names, uncrowded, value_columns};
+use crate::chart::measured::{Curve, Measured, by_key, curves, names, uncrowded};
 use crate::chart::{Chart, ChartAxis, Reading};
 use crate::label::Axis;
 
@@ -127,6 +127,5 @@ fn caches(document: &Document) -> Chart {
     let kinds = kinds(&["direct I/O", "cold page cache", "warm page cache"]);
     let axis = THROUGHPUT;
     let body = side_by_side(axis, kinds, &groups, labels);
-    let columns = value_columns("Value", Some(Unit::BytePerSecond));
-    Chart::new(Area::Disk, CACHES, columns, body).observed(observation)
+    Chart::new(Area::Disk, CACHES, body).observed(observation)
 }

@@ -11,7 +11,7 @@ use model::unit::Unit;
 
 use super::label::params;
 use crate::chart::builders::tools;
-use crate::chart::measured::{Curve, Measured, curves, median_columns, names, uncrowded};
+use crate::chart::measured::{Curve, Measured, curves, names, uncrowded};
 use crate::chart::observed::{Seen, range};
 use crate::chart::{Body, Chart, ChartAxis, Look, Plot, Reading};
 use crate::label::{Axis, threads};
@@ -67,11 +67,10 @@ fn over_size(all: &[Measured<'_>]) -> Chart {
     let series = named.into_iter().enumerate().map(|(index, (curve, name))| {
         let step = counts.iter().position(|count| *count == curve.first().params.threads()).unwrap_or(0);
         let look = Look { hue: Look::step(step, counts.len()).hue, ..Look::nth(index, None) };
-        curve.series(name, look, |n| format!("N = {n:.0}"))
+        curve.series(name, look)
     });
     let x = ChartAxis::new("Order N of the system", Reading::Numbers);
     let y = ChartAxis::new("Operations per second", Reading::Linear(Notation::Plain(Unit::FlopPerSecond)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
-    let columns = median_columns(Some(Unit::FlopPerSecond));
-    Chart::new(Area::Linpack, OVER_SIZE, columns, body).observed(observation)
+    Chart::new(Area::Linpack, OVER_SIZE, body).observed(observation)
 }

@@ -10,8 +10,8 @@ use model::unit::{Better, Unit};
 
 use super::findings::{LOAD_BENDS, MEMORY_LEVELS};
 use super::label::params;
-use crate::chart::builders::{Over, PEAK, bytes_words, is_of_curve, over_threads, tools};
-use crate::chart::measured::{Curve, Measured, best, by_key, curves, looks, median_columns, names};
+use crate::chart::builders::{Over, PEAK, is_of_curve, over_threads, tools};
+use crate::chart::measured::{Curve, Measured, best, by_key, curves, looks, names};
 use crate::chart::observed::{Seen, finding, range};
 use crate::chart::{Body, Chart, ChartAxis, Look, Matrix, MatrixCell, Plot, Reading, Series, Zone};
 use crate::label::{Axis, Label};
@@ -138,13 +138,13 @@ fn curve(document: &Document, (words, title, unit): CurveWords, all: &[Measured<
         // The working set of the first point is not part of the name.
         let own = params(curve.first()).map(|params| size(params.working_set)).unwrap_or_default();
         let name = name.split(", ").filter(|token| *token != own).collect::<Vec<_>>().join(", ");
-        curve.series(name, look, bytes_words)
+        curve.series(name, look)
     });
     let mut plot =
         Plot::single(ChartAxis::new("Working set", Reading::Sizes), ChartAxis::log(title, unit), series.collect());
     plot.panels[0].zones = levels(curves.first()?);
     let found = finding(document, MEMORY_LEVELS.code, &points);
-    Some(Chart::new(Area::Memory, words, median_columns(Some(unit)), Body::Plot(plot)).observed(found))
+    Some(Chart::new(Area::Memory, words, Body::Plot(plot)).observed(found))
 }
 
 /// The stretches of a curve that are in one level: from the first to the last of consecutive points.
@@ -176,13 +176,13 @@ fn loaded(document: &Document, times: &[Measured<'_>]) -> Chart {
     let series = groups.into_iter().enumerate().map(|(index, (_, mut points))| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         let name = op(&points[0].1).map_or_else(String::new, |op| format!("while other threads {op}"));
-        let points = points.iter().map(|(at, measured)| measured.point(*at, quantity(*at, bandwidth)));
+        let points = points.iter().map(|(at, measured)| measured.point(*at));
         Series::line(name, Look::nth(index, None), points.collect())
     });
     let x = ChartAxis::new("Bandwidth of the other threads", Reading::Linear(bandwidth));
     let y = ChartAxis::new("Latency", Reading::Linear(Notation::Plain(Unit::Second)));
     let body = Body::Plot(Plot::single(x, y, series.collect()));
-    Chart::new(Area::Memory, LOADED, median_columns(Some(Unit::Second)), body).observed(found)
+    Chart::new(Area::Memory, LOADED, body).observed(found)
 }
 
 const CORES: [&str; 2] = ["memory-core-to-core", "Which cores are close to each other?"];
@@ -225,7 +225,7 @@ fn matrix([name, title]: [&'static str; 2], pattern: MemoryPattern, all: &[Measu
     cells.sort_by_key(|cell| (cell.from, cell.to));
     cells.dedup_by_key(|cell| (cell.from, cell.to));
     let body = Body::Matrix(Matrix { sides, notation: first.notation(), cells });
-    let chart = Chart::new(Area::Memory, [name, title, ""], median_columns(Some(unit)), body);
+    let chart = Chart::new(Area::Memory, [name, title, ""], body);
     let mut chart = chart.observed(observation);
     chart.about = format!(
         "A matrix of {} ({about}): a stronger colour is a larger value. Cells have the value where there is room.",

@@ -10,7 +10,7 @@ use model::unit::Unit;
 
 use super::label::params;
 use crate::chart::builders::{Over, at_best_block, at_smallest_block, kinds, percentiles, ratios, side_by_side, tools};
-use crate::chart::measured::{Measured, by_key, dot, list_names, uncrowded, unshared, value_columns};
+use crate::chart::measured::{Measured, by_key, dot, list_names, uncrowded, unshared};
 use crate::chart::observed::{Seen, factors};
 use crate::chart::{Body, Chart, ChartAxis, DotLine, Dots, Reading, is_drawable};
 use crate::label::{Axis, Common, Label};
@@ -112,7 +112,7 @@ fn paths(name: &'static str, all: &[Measured<'_>]) -> Option<Chart> {
         observation.map(|found| format!("Between two nodes: {found} the {what} on the loopback interface."));
     let body = side_by_side(axis, kinds(&["loopback", "two nodes"]), &groups, labels);
     let words = [name, "What does the wire cost?", ABOUT_PATHS];
-    Some(Chart::new(Area::Net, words, value_columns("Value", Some(unit)), body).observed(observation))
+    Some(Chart::new(Area::Net, words, body).observed(observation))
 }
 
 /// What results share with their counterparts: not the path.
@@ -156,6 +156,5 @@ fn loaded(all: &[Measured<'_>]) -> Chart {
     let body = Body::Dots(Dots { axis: ROUND_TRIP, kinds, lines: lines.collect(), spanned: true });
     let observation = factors(seen.into_iter().flatten());
     let observation = observation.map(|found| format!("Under load a round trip takes {found} the idle time."));
-    let columns = value_columns("Value", Some(Unit::Second));
-    Chart::new(Area::Net, LOADED, columns, body).observed(observation)
+    Chart::new(Area::Net, LOADED, body).observed(observation)
 }

@@ -2,28 +2,16 @@
 
 use areas::chart::{DotLine, Dots, Hue, Reading, is_drawable};
 
-use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, mark_class};
 use super::scale::Scale;
 use super::style::hue_class;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, cut, text_width, widest};
-use areas::chart::grid::{Cell, Column};
 
 /// Height of a line: with its label next to it, and above it.
 const STEP: f64 = 26.0;
 const STEP_NARROW: f64 = 38.0;
 const LABEL_SHARE: f64 = 0.4;
 const SAMPLE: f64 = 2.6;
-
-pub(super) fn table(dots: &Dots) -> (Vec<Column>, Vec<MarkLine<'_>>) {
-    let lines = dots.lines.iter().flat_map(|line| {
-        line.marks.iter().map(|mark| {
-            let cells = [&line.label, &dots.kinds[mark.kind].name].map(|name| Cell::text(name.clone()));
-            (cells.into(), &mark.mark)
-        })
-    });
-    (vec![Column::text("What"), Column::text("Value of")], lines.collect())
-}
 
 pub(super) fn draw(dots: &Dots, width: f64) -> (Canvas, f64) {
     let mut canvas = Canvas::of(width);

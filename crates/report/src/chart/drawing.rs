@@ -1,11 +1,9 @@
 //! A drawn chart, and the frame of its two drawings.
 
-use areas::chart::Mark;
 use model::experiment::Area;
 
 use super::svg::{Canvas, escape};
 use super::{style, svg};
-use areas::chart::grid::{Cell, Grid};
 
 /// A drawn chart of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,10 +24,6 @@ pub struct DrawnChart {
     pub narrow: String,
     /// Width and height of `svg` in units of its view box, which are pixels at the intended text size.
     pub size: [f64; 2],
-    /// The values that are drawn.
-    pub table: Grid,
-    /// Ids of the results that it shows.
-    pub evidence: Vec<String>,
 }
 
 pub(super) const WIDE: f64 = 720.0;
@@ -56,6 +50,3 @@ pub(super) fn svgs(
     let ((wide, height), (narrow, _)) = (whole(WIDE, ""), whole(360.0, "-narrow"));
     ([wide, narrow], height)
 }
-
-/// A line of a chart's table: the cells that name a mark, and the mark.
-pub(super) type MarkLine<'a> = (Vec<Cell>, &'a Mark);

@@ -5,17 +5,9 @@ use std::collections::BTreeSet;
 use areas::chart::{Matrix, MatrixCell};
 use model::number::{UnitScale, quantity};
 
-use super::drawing::MarkLine;
 use super::svg::{Anchor, Canvas, TEXT, cut, text_width};
-use areas::chart::grid::{Cell, Column};
 
 const LARGEST: (f64, f64) = (64.0, 34.0);
-
-pub(super) fn table(matrix: &Matrix) -> (Vec<Column>, Vec<MarkLine<'_>>) {
-    let line = |cell: &'_ MatrixCell| [cell.from, cell.to].map(|place| Cell::text(place.to_string())).into();
-    let lines = matrix.cells.iter().map(|cell| (line(cell), &cell.mark)).collect();
-    (matrix.sides.map(Column::text).into(), lines)
-}
 
 pub(super) fn draw(matrix: &Matrix, width: f64) -> (Canvas, f64) {
     let side = |place: fn(&MatrixCell) -> u32| matrix.cells.iter().map(place).collect::<BTreeSet<u32>>();

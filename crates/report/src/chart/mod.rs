@@ -16,11 +16,10 @@ pub(crate) mod strips;
 mod style;
 mod svg;
 
-use areas::chart::{Body, Chart, Panel, by_key};
+use areas::chart::{Body, Chart, Panel};
 use model::document::Document;
 
-use areas::chart::grid::{Column, Grid, GridLine};
-use drawing::{MarkLine, WIDE, svgs};
+use drawing::{WIDE, svgs};
 
 pub use drawing::DrawnChart;
 pub use style::{Theme, colours, style};
@@ -32,7 +31,7 @@ pub fn charts(document: &Document) -> Vec<DrawnChart> {
 }
 
 fn draw(chart: Chart) -> Option<DrawnChart> {
-    let Chart { name, area, title, observation, about, columns, mut body } = chart;
+    let Chart { name, area, title, observation, about, mut body } = chart;
     if let Body::Plot(plot) = &mut body
         && let [Panel { series, .. }] = &mut plot.panels[..]
         && let [only] = &mut series[..]
@@ -41,31 +40,22 @@ fn draw(chart: Chart) -> Option<DrawnChart> {
         // The axis has this title already.
         only.name.clear();
     }
-    let (mut headings, lines): (Vec<Column>, Vec<MarkLine<'_>>) = match &body {
-        Body::Plot(plot) => plot::table(plot),
-        Body::Dots(dots) => dots::table(dots),
-        Body::Matrix(matrix) => matrix::table(matrix),
+    let is_empty = match &body {
+        Body::Plot(plot) => plot.panels.iter().flat_map(|panel| &panel.series).all(|series| series.points.is_empty()),
+        Body::Dots(dots) => dots.lines.iter().all(|line| line.marks.is_empty()),
+        // A matrix of one cell shows nothing.
+        Body::Matrix(matrix) => matrix.cells.iter().all(|cell| cell.mark.id == matrix.cells[0].mark.id),
     };
-    headings.extend(columns);
-    let ids = by_key(&lines, |(_, mark)| Some(&mark.id).filter(|id| !id.is_empty())).into_iter();
-    let evidence: Vec<String> = ids.map(|(id, _)| id.clone()).collect();
-    // A matrix of one cell shows nothing.
-    if lines.is_empty() || matches!(body, Body::Matrix(_)) && evidence.len() < 2 {
+    if is_empty {
         return None;
     }
-    let lines = lines.into_iter().map(|(mut cells, mark)| {
-        cells.extend(mark.cells.iter().cloned());
-        GridLine { id: Some(mark.id.clone()).filter(|id| !id.is_empty()), cells, confidence: mark.confidence }
-    });
-    let lines = lines.collect();
-    let table = Grid { lines, ..Grid::new(format!("chart-{name}"), area, title.clone(), headings) };
     let ([svg, narrow], height) = svgs(area, [name, &title, &about], |width| match &body {
         Body::Plot(plot) => plot::draw(plot, width),
         Body::Dots(dots) => dots::draw(dots, width),
         Body::Matrix(matrix) => matrix::draw(matrix, width),
     });
     let size = [WIDE, (height * 10.0).round() / 10.0];
-    Some(DrawnChart { name: name.to_owned(), area, title, observation, about, svg, narrow, size, table, evidence })
+    Some(DrawnChart { name: name.to_owned(), area, title, observation, about, svg, narrow, size })
 }
 
 /// A chart as a single SVG file with its title and its observation above it, in the light theme.

@@ -3,12 +3,10 @@
 use areas::chart::{Panel, Plot, Point, Series, Zone, by_key, is_drawable};
 use model::number::quantity;
 
-use super::drawing::MarkLine;
 use super::key::{self, Item, Sign, line_class, mark_class};
 use super::scale::{Scale, Tick};
 use super::style::hue_class;
 use super::svg::{Anchor, At, Canvas, NARROW, RADIUS, Segment, TEXT, cut, text_width, widest};
-use areas::chart::grid::{Cell, Column};
 
 /// A linear axis leaves out limits beyond this multiple of the largest value, which would flatten everything else.
 const FAR_LINEAR: f64 = 2.5;
@@ -36,22 +34,6 @@ struct Frame {
     top: f64,
     step: f64,
     stride: f64,
-}
-
-pub(super) fn table(plot: &Plot) -> (Vec<Column>, Vec<MarkLine<'_>>) {
-    let several = plot.panels.len() > 1;
-    let panel = several.then(|| Column::text("Panel"));
-    let columns = panel.into_iter().chain([Column::text("Series"), Column::text(plot.x.title)]);
-    let lines = plot.panels.iter().flat_map(|panel| {
-        panel.series.iter().flat_map(move |series| {
-            series.points.iter().map(move |point| {
-                let names = [&series.name, &point.place].into_iter();
-                let names = several.then_some(&panel.title).into_iter().chain(names);
-                (names.map(|name| Cell::text(name.clone())).collect(), &point.mark)
-            })
-        })
-    });
-    (columns.collect(), lines.collect())
 }
 
 pub(super) fn draw(plot: &Plot, width: f64) -> (Canvas, f64) {

@@ -1,44 +1,21 @@
 //! The program as packages install it: old kernels, completions, its version.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use crate::common::{
     Ran, Scratch, assay, check, command, is_verified, list, printed, program, ran, rows, skip, succeed, text,
 };
 use crate::system::mounts::ReadOnly;
-use crate::system::process::unshared;
+use crate::system::process::{unshared, without_calls};
 
-/// Starts a program for which the kernel has none of the calls with these numbers (`SECCOMP_RET_ERRNO`, `ENOSYS`).
-const OLDER_KERNEL: &str = r"
-import ctypes, os, struct, sys
-step = lambda code, yes, no, value: struct.pack('HBBI', code, yes, no, value)
-refuse = lambda call: step(0x15, 0, 1, call) + step(0x06, 0, 0, 0x00050000 | 38)
-calls = [int(call) for call in sys.argv[1].split(',')]
-code = step(0x20, 0, 0, 0) + b''.join(map(refuse, calls)) + step(0x06, 0, 0, 0x7fff0000)
-class Filter(ctypes.Structure):
-    _fields_ = [('steps', ctypes.c_ushort), ('code', ctypes.c_void_p)]
-room = ctypes.create_string_buffer(code, len(code))
-filter = Filter(len(code) // 8, ctypes.addressof(room))
-prctl = ctypes.CDLL(None).prctl
-if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(filter)):
-    sys.exit(77)
-os.execv(sys.argv[2], sys.argv[2:])
-";
 /// The numbers of `io_uring_setup`, `statx`, `pidfd_open`, `pidfd_send_signal`, `close_range`, `openat2`, `clone3`, `faccessat2`.
 const NEWER_CALLS: &str = "425,332,434,424,436,437,435,439";
 
 #[test]
 fn a_kernel_without_the_newer_calls_measures_every_area_and_says_what_is_missing() {
     let scratch = Scratch::new();
-    let plain = command(&scratch, ["run", "quick", "--verify", "--quiet", "--json", "-"]);
-    let mut older = Command::new("python3");
-    older.args(["-c", OLDER_KERNEL, NEWER_CALLS]).arg(plain.get_program()).args(plain.get_args());
-    older.env("ASSAY_STORE", scratch.join("store"));
-    let ran = match older.output() {
-        Ok(output) if output.status.code() != Some(77) => Ran::from(output),
-        _ => return skip("an older kernel", "no python3, or no seccomp filter can be set"),
+    let Some(ran) = without_calls(&scratch, NEWER_CALLS, 38, "run quick --verify --quiet --json -") else {
+        return skip("an older kernel", "no python3, or no seccomp filter can be set");
     };
     let document = printed(&ran);
     check(&document);

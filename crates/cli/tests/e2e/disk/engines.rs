@@ -1,12 +1,10 @@
 //! The engines of a disk benchmark, and the fallbacks where one is not available.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use crate::common::{Ran, Scratch, codes, is_root, list, names, number, program, ran, refusal, skip, text};
+use crate::common::{Ran, Scratch, codes, is_root, list, names, number, ran, refusal, skip, text};
 use crate::disk::support::{all_measured, checked, directory, seen};
-use crate::system::process::{has, through_shell, wrapped};
+use crate::system::process::{has, through_shell, without_calls};
 
 #[test]
 fn a_check_is_not_stored_and_blocking_calls_reach_any_depth() {
@@ -50,31 +48,9 @@ fn native_requests_reach_the_device_and_requests_for_nothing_do_not() {
     assert_eq!(names(&directory), [""; 0]);
 }
 
-/// A Python program that makes `io_uring_setup` (425 on every architecture) fail by a seccomp filter, and becomes another
-/// program.
-const FORBIDDEN: &str = r#"
-import ctypes, os, struct, sys
-NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
-LOAD, IF_EQUAL, RETURN, ERROR, ALLOW = 0x20, 0x15, 0x06, 0x50000, 0x7fff0000
-code = [(LOAD, 0, 0, 0), (IF_EQUAL, 0, 1, 425), (RETURN, 0, 0, ERROR | int(sys.argv[1])), (RETURN, 0, 0, ALLOW)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in code))
-whole = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(code)))
-libc = ctypes.CDLL(None)
-zero, address = ctypes.c_ulong(0), ctypes.c_void_p(ctypes.addressof(whole))
-if libc.prctl(NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) or libc.prctl(SECCOMP, ctypes.c_ulong(FILTER), address):
-    sys.exit(99)
-os.execv(sys.argv[2], sys.argv[2:])
-"#;
-
-/// Runs the program where `io_uring` fails with this error; `None` where no such filter can be set.
+/// Runs the program where `io_uring_setup` fails with this error; `None` where that cannot be arranged.
 fn without_io_uring(scratch: &Scratch, error: i32, arguments: &str) -> Option<Ran> {
-    if !has("python3") {
-        return None;
-    }
-    let mut python = Command::new("python3");
-    python.args(["-c", FORBIDDEN, &error.to_string()]).arg(program()).args(arguments.split_whitespace());
-    let ran = ran(wrapped(scratch, python));
-    (ran.status != Some(99)).then_some(ran)
+    without_calls(scratch, "425", error, arguments)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{Ran, Scratch, command, is_root, program, stored_runs};
+use crate::common::{Ran, Scratch, command, is_root, program, ran, stored_runs};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -218,6 +218,34 @@ pub(crate) fn through_shell(scratch: &Scratch, line: &str, arguments: &str) -> C
     let mut shell = Command::new("sh");
     shell.args(["-c", line, "sh"]).arg(program()).args(arguments.split_whitespace());
     wrapped(scratch, shell)
+}
+
+/// Python that refuses the system calls of `argv[2]` with the error `argv[1]` (`SECCOMP_RET_ERRNO`) and becomes another program.
+const REFUSING: &str = r"
+import ctypes, os, struct, sys
+step = lambda code, yes, no, value: struct.pack('HBBI', code, yes, no, value)
+refuse = lambda call: step(0x15, 0, 1, call) + step(0x06, 0, 0, 0x00050000 | int(sys.argv[1]))
+calls = [int(call) for call in sys.argv[2].split(',')]
+code = step(0x20, 0, 0, 0) + b''.join(map(refuse, calls)) + step(0x06, 0, 0, 0x7fff0000)
+class Filter(ctypes.Structure):
+    _fields_ = [('steps', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+room = ctypes.create_string_buffer(code, len(code))
+filter = Filter(len(code) // 8, ctypes.addressof(room))
+prctl = ctypes.CDLL(None).prctl
+if prctl(38, 1, 0, 0, 0) or prctl(22, 2, ctypes.byref(filter)):
+    sys.exit(99)
+os.execv(sys.argv[3], sys.argv[3:])
+";
+
+/// Runs the program where system calls of these numbers fail with this error; `None` where no such filter can be set.
+pub(crate) fn without_calls(scratch: &Scratch, calls: &str, error: i32, arguments: &str) -> Option<Ran> {
+    if !has("python3") {
+        return None;
+    }
+    let mut python = Command::new("python3");
+    python.args(["-c", REFUSING, &error.to_string(), calls]).arg(program()).args(arguments.split_whitespace());
+    let ran = ran(wrapped(scratch, python));
+    (ran.status != Some(99)).then_some(ran)
 }
 
 /// The program under test with namespaces of its own (an option of `unshare`) that this shell line sets up; `None` where
