@@ -153,13 +153,24 @@ fn page(cases: &[Case], outcomes: &[(&Case, &str, Outcome)], explained: &[Explai
         let numbers = [Outcome::Equal, Outcome::Unknown, Outcome::Explained, Outcome::Wrong].map(number);
         format!("| {title} | {} | {} |\n", of.len(), numbers.map(|number| number.to_string()).join(" | "))
     };
+    let with = |outcome| {
+        let has = |case: &&Case| outcomes.iter().any(|(of, _, one)| std::ptr::eq(*of, *case) && *one == outcome);
+        cases.iter().filter(has).count()
+    };
+    let agree = cases.len()
+        - cases
+            .iter()
+            .filter(|case| outcomes.iter().any(|(of, _, one)| std::ptr::eq(*of, *case) && *one != Outcome::Equal))
+            .count();
     let mut page = format!(
-        "# Discovery: evidence\n\nWritten by `cargo lab replay SOURCES_FOLDER`.\n\n{} recorded machines are read from the public \
-         test data of three projects, and none is stored here: {}. For each fact that a project states of a machine, discovery\ngives \
-         the same value (equal), reports that it does not know (unknown), or differs. A difference is wrong unless its cause was found \
-         in the\nrecording.\n\n",
+        "# Discovery: evidence\n\nWritten by `cargo lab replay SOURCES_FOLDER`.\n\n{} recorded machines are read from public test data, \
+         and none is stored here:\n{}.\n\nEach fact that a project states of a machine is compared with what discovery finds. \
+         {agree} machines agree in every fact.\n{} have a fact that discovery reports as unknown, and {} a difference whose cause was \
+         found in the recording (explained).\n\n",
         cases.len(),
-        labels.join(", ")
+        labels.join(",\n"),
+        with(Outcome::Unknown),
+        with(Outcome::Explained),
     );
     page += "| recordings | fact | machines | equal | unknown | explained | wrong |\n|---|---|--:|--:|--:|--:|--:|\n";
     for data in distinct(cases.iter().map(|case| &case.data)) {
@@ -172,8 +183,9 @@ fn page(cases: &[Case], outcomes: &[(&Case, &str, Outcome)], explained: &[Explai
         }
     }
     page += &row("all |", &outcomes.iter().map(|(_, _, outcome)| *outcome).collect::<Vec<_>>());
-    page += "\nA number of caches is followed by the sum of their sizes. libcpuid states the cores of one package. Many of its dumps hold \
-             one CPU:\nthe numbers of cores and CPUs are unknown then, because CPUID counts what a package may have.\n\n\
+    page += "\nCaches are compared by number and by the sum of their sizes. libcpuid states the cores of one package. Many of its \
+             dumps hold one CPU of\nseveral: the numbers of cores and CPUs are unknown then, because CPUID counts those that a package \
+             may have.\n\n\
              | recordings | machine | facts | why they differ |\n|---|---|---|---|\n";
     for Explained { data, machine, facts, reason } in explained {
         let _ = writeln!(page, "| {data} | `{machine}` | {facts} | {reason} |");

@@ -231,3 +231,20 @@ fn cores_of_different_arm_parts_are_of_different_kinds() {
     assert_eq!(of(&[(0xd46, 280), (0xd4d, 855), (0xd47, 855), (0xd4e, 1024)]), (uniform(4), true));
     assert_eq!(of(&[(0, 234), (0, 1024)]), (uniform(2), true));
 }
+
+#[test]
+fn a_control_group_that_no_mount_shows_has_unknown_limits() {
+    let of = |group: &str, mounts: &str| {
+        let fixture = Fixture::new("hidden-group").file("proc/self/cgroup", group).file("proc/self/mountinfo", mounts);
+        let unknown = found(&fixture).unknown;
+        let of_group = unknown.iter().filter(|unknown| unknown.why.contains("control group /job"));
+        of_group.map(|unknown| unknown.fact.clone()).collect::<Vec<_>>()
+    };
+    let (sysfs, version_2) =
+        ("2 1 0:20 / /sys rw - sysfs x rw\n", "2 1 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    let limits = ["cpu.quota_cpus", "memory.limit_bytes"];
+    assert_eq!(of("0::/job\n", sysfs), limits);
+    assert_eq!(of("4:memory:/job\n3:devices:/job\n", sysfs), limits);
+    assert!(of("0::/job\n", version_2).is_empty() && of("0::/\n", sysfs).is_empty());
+    assert!(of("3:devices:/job\n", sysfs).is_empty());
+}
