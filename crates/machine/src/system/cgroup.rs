@@ -13,8 +13,8 @@ pub(crate) struct Limits {
     pub(crate) cpus: Found<Vec<u32>>,
     pub(crate) memory_bytes: Found<u64>,
     pub(crate) memory_used_bytes: Found<u64>,
-    /// Why limits of a group may exist that are not seen.
-    pub(crate) hidden: Option<String>,
+    /// The facts that a limit would state, and why it may exist unseen.
+    pub(crate) hidden: Vec<(&'static str, String)>,
 }
 
 struct Hierarchy {
@@ -99,18 +99,20 @@ fn memberships(root: &Sysroot) -> Vec<(String, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// A group for CPU time or memory whose hierarchy is mounted nowhere.
-fn hidden(root: &Sysroot) -> Option<String> {
+/// Groups for CPU time or memory whose hierarchy is mounted nowhere.
+fn hidden(root: &Sysroot) -> Vec<(&'static str, String)> {
     let mounts = mounts::read(root);
-    let limits =
-        |controllers: &str| controllers.is_empty() || controllers.split(',').any(|c| c == "cpu" || c == "memory");
-    let is_hidden = |(controllers, path): &(String, String)| {
-        limits(controllers) && path != std::path::MAIN_SEPARATOR_STR && hierarchy(&mounts, controllers, path).is_none()
+    let why = |controller: &str| {
+        let is_hidden = |(controllers, path): &(String, String)| {
+            let covers = controllers.is_empty() || controllers.split(',').any(|name| name == controller);
+            covers && path != std::path::MAIN_SEPARATOR_STR && hierarchy(&mounts, controllers, path).is_none()
+        };
+        let (_, path) = memberships(root).into_iter().find(is_hidden)?;
+        let reason = "ip netns exec hides /sys/fs/cgroup, nsenter --net does not";
+        Some(format!("no mount shows the control group {path} ({reason})"))
     };
-    let (_, path) = memberships(root).into_iter().find(is_hidden)?;
-    Some(format!(
-        "no mount shows the control group {path} (ip netns exec hides /sys/fs/cgroup, nsenter --net does not)"
-    ))
+    let facts = [("cpu.quota_cpus", "cpu"), ("memory.limit_bytes", "memory")];
+    facts.into_iter().filter_map(|(fact, controller)| Some((fact, why(controller)?))).collect()
 }
 
 /// Version 1 writes "no limit" as the largest number of pages, just below 2^63 B.
