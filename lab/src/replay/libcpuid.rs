@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::case::{Case, files, leaf_line, read, write_cpuid};
 use super::facts::{CORES, Facts, THREADS};
-use super::{Case, files, leaf_line, read, write_cpuid};
 use crate::source::Source;
 
 pub(crate) fn cases(source: &Source, scratch: &Path) -> Result<Vec<Case>, String> {

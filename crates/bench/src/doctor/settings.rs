@@ -69,7 +69,7 @@ fn quota(facts: &Facts<'_>) -> Check {
     passed(WarningCode::CpuQuota.name(), &seen)
 }
 
-/// No limit of a control group was found: there is none, or it cannot be seen.
+/// No limit of a control group was found: none exists, or no mount shows it.
 fn unlimited(machine: &Machine, fact: &str, what: &str) -> String {
     let unknown = machine.unknown.iter().find(|unknown| unknown.fact == fact);
     unknown.map_or_else(|| format!("No control group limits {what}."), |unknown| format!("Unknown: {}.", unknown.why))
