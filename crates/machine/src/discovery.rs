@@ -19,6 +19,9 @@ use crate::system::cloud;
 pub fn discover(root: &Sysroot) -> Machine {
     let mut ledger = Ledger::default();
     let mut limits = Limits::discover(root);
+    for (fact, why) in &limits.hidden {
+        ledger.missing(fact, why, "benchmarks may exceed a limit that is not seen");
+    }
     let cpu = processor::discover(root, &mut limits, &mut ledger);
     let (caches, source) = caches::discover(root, &cpu.topology);
     if caches.is_empty() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::case::{Case, file_name, files, leaf_line, only_folder, read, write_cpuid};
 use super::facts::Facts;
-use super::{Case, file_name, files, leaf_line, only_folder, read, write_cpuid};
 use crate::source::{Source, unpack};
 
 const FOLDER: &str = "tests/hwloc";

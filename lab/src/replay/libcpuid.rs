@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::case::{Case, files, leaf_line, read, write_cpuid};
 use super::facts::{CORES, Facts, THREADS};
-use super::{Case, files, leaf_line, read, write_cpuid};
 use crate::source::Source;
 
 pub(crate) fn cases(source: &Source, scratch: &Path) -> Result<Vec<Case>, String> {
@@ -45,7 +45,7 @@ fn stated(text: &str) -> Facts {
         let (sizes, numbers) = (each(SIZES + index), each(INSTANCES + index));
         let is_stated = !sizes.is_empty() && sizes.len() == numbers.len() && numbers.iter().all(|number| *number > 0);
         if is_stated && (level != "L3" || sizes.len() == 1) {
-            let bytes = sizes.iter().zip(&numbers).map(|(size, number)| u64::from(*size) * u64::from(*number) << 10);
+            let bytes = sizes.iter().zip(&numbers).map(|(size, number)| (u64::from(*size) * u64::from(*number)) << 10);
             facts.caches(level, numbers.iter().map(|number| *number as usize).sum(), bytes.sum());
         }
     }

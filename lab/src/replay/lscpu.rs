@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::case::{Case, file_name, files, read};
 use super::facts::Facts;
-use super::{Case, file_name, files, read};
 use crate::source::{Source, unpack};
 
 const ARCHIVES: &str = "tests/ts/lscpu/dumps";

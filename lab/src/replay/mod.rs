@@ -1,17 +1,18 @@
 //! `cargo lab replay`: discovers machines that other projects recorded, compares the result with what those projects
 //! state, and writes docs/evidence/discovery.md. The recordings are read from git directories, `OWNER+NAME/repo`.
 
+mod case;
 mod facts;
 mod hwloc;
 mod libcpuid;
 mod lscpu;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use machine::Sysroot;
 use xtask::shell::Shell;
 
+use self::case::{Case, read};
 use self::facts::Facts;
 use crate::record::{distinct, write};
 use crate::source::{Source, Sources};
@@ -19,22 +20,6 @@ use crate::source::{Source, Sources};
 pub(crate) const USAGE: &str = "replay SOURCES_FOLDER";
 const PAGE: &str = "docs/evidence/discovery.md";
 const EXPLAINED: &str = "lab/data/replay.tsv";
-
-/// A recorded machine: what its project states, and what our discovery finds.
-#[derive(Debug)]
-struct Case {
-    data: String,
-    name: String,
-    stated: Facts,
-    found: Facts,
-}
-
-impl Case {
-    fn new(data: String, name: String, stated: Facts, root: &Path, of_one_package: bool) -> Result<Self, String> {
-        let sysroot = Sysroot::folder(root).map_err(|error| format!("{}: {error}", root.display()))?;
-        Ok(Self { data, name, stated, found: facts::of(&machine::discover(&sysroot), of_one_package) })
-    }
-}
 
 /// How one fact of a machine compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,13 +127,24 @@ fn page(cases: &[Case], outcomes: &[(&Case, &str, Outcome)], explained: &[Explai
         let numbers = [Outcome::Equal, Outcome::Unknown, Outcome::Explained, Outcome::Wrong].map(number);
         format!("| {title} | {} | {} |\n", of.len(), numbers.map(|number| number.to_string()).join(" | "))
     };
+    let with = |outcome| {
+        let has = |case: &&Case| outcomes.iter().any(|(of, _, one)| std::ptr::eq(*of, *case) && *one == outcome);
+        cases.iter().filter(has).count()
+    };
+    let agree = cases.len()
+        - cases
+            .iter()
+            .filter(|case| outcomes.iter().any(|(of, _, one)| std::ptr::eq(*of, *case) && *one != Outcome::Equal))
+            .count();
     let mut page = format!(
-        "# Discovery: evidence\n\nWritten by `cargo lab replay SOURCES_FOLDER`.\n\n{} recorded machines are read from the public \
-         test data of three projects, and none is stored here: {}. For each fact that a project states of a machine, discovery\ngives \
-         the same value (equal), reports that it does not know (unknown), or differs. A difference is wrong unless its cause was found \
-         in the\nrecording.\n\n",
+        "# Discovery: evidence\n\nWritten by `cargo lab replay SOURCES_FOLDER`.\n\n{} recorded machines are read from public test data, \
+         and none is stored here:\n{}.\n\nEach fact that a project states of a machine is compared with what discovery finds. \
+         {agree} machines agree in every fact.\n{} have a fact that discovery reports as unknown, and {} a difference whose cause was \
+         found in the recording (explained).\n\n",
         cases.len(),
-        labels.join(", ")
+        labels.join(",\n"),
+        with(Outcome::Unknown),
+        with(Outcome::Explained),
     );
     page += "| recordings | fact | machines | equal | unknown | explained | wrong |\n|---|---|--:|--:|--:|--:|--:|\n";
     for data in distinct(cases.iter().map(|case| &case.data)) {
@@ -161,55 +157,12 @@ fn page(cases: &[Case], outcomes: &[(&Case, &str, Outcome)], explained: &[Explai
         }
     }
     page += &row("all |", &outcomes.iter().map(|(_, _, outcome)| *outcome).collect::<Vec<_>>());
-    page += "\nA number of caches is followed by the sum of their sizes. libcpuid states the cores of one package. Many of its dumps hold \
-             one CPU:\nthe numbers of cores and CPUs are unknown then, because CPUID counts what a package may have.\n\n\
+    page += "\nCaches are compared by number and by the sum of their sizes. libcpuid states the cores of one package. Many of its \
+             dumps hold one CPU of\nseveral: the numbers of cores and CPUs are unknown then, because CPUID counts those that a package \
+             may have.\n\n\
              | recordings | machine | facts | why they differ |\n|---|---|---|---|\n";
     for Explained { data, machine, facts, reason } in explained {
         let _ = writeln!(page, "| {data} | `{machine}` | {facts} | {reason} |");
     }
     page
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// The files under a folder whose names end in `.EXTENSION`, sorted; all files if it is empty.
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut found = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.is_dir() {
-            found.extend(files(&path, extension)?);
-        } else if extension.is_empty() || path.extension().is_some_and(|end| end == extension) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-fn read(path: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The folder that an archive consists of.
-fn only_folder(folder: &Path) -> Result<PathBuf, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    folders.next().ok_or_else(|| format!("{}: no folder", folder.display()))
-}
-
-/// A line of `cpuid -r`; empty without four registers.
-fn leaf_line(leaf: u32, subleaf: u32, registers: &[u32]) -> String {
-    let [eax, ebx, ecx, edx] = registers else { return String::new() };
-    format!("{leaf:#010x} {subleaf:#04x}: eax={eax:#010x} ebx={ebx:#010x} ecx={ecx:#010x} edx={edx:#010x}\n")
-}
-
-/// A folder with these leaves of CPUID for our discovery.
-fn write_cpuid(root: &Path, text: &str) -> Result<PathBuf, String> {
-    std::fs::create_dir_all(root).map_err(|error| format!("{}: {error}", root.display()))?;
-    write(&root.join("cpuid.txt"), text)?;
-    Ok(root.to_owned())
 }

@@ -63,9 +63,15 @@ fn debug_build() -> Check {
 fn quota(facts: &Facts<'_>) -> Check {
     let seen = match facts.machine.cpu.quota_cpus {
         Some(cpus) => format!("A control group limits CPU time to {cpus} CPUs."),
-        None => "No control group limits CPU time.".to_owned(),
+        None => unlimited(facts.machine, "cpu.quota_cpus", "CPU time"),
     };
     passed(WarningCode::CpuQuota.name(), &seen)
+}
+
+/// No limit of a control group was found: none exists, or no mount shows it.
+fn unlimited(machine: &Machine, fact: &str, what: &str) -> String {
+    let unknown = machine.unknown.iter().find(|unknown| unknown.fact == fact);
+    unknown.map_or_else(|| format!("No control group limits {what}."), |unknown| format!("Unknown: {}.", unknown.why))
 }
 
 fn timer(facts: &Facts<'_>) -> Check {
@@ -140,7 +146,7 @@ fn memory(facts: &Facts<'_>) -> Vec<Check> {
     let memory = &facts.machine.memory;
     let largest = facts.rows.iter().filter_map(|row| Some(row.experiment.memory()?.working_set)).max();
     let limit = match facts.settings.memory_limit_below_machine() {
-        None => passed(WarningCode::MemoryLimit.name(), "No control group limits memory."),
+        None => passed(WarningCode::MemoryLimit.name(), &unlimited(facts.machine, "memory.limit_bytes", "memory")),
         Some(limit) => {
             let needed = largest.unwrap_or(0) as f64 / limit.max(1) as f64;
             let (limit, used) = (rounded(limit), percent(needed));
@@ -210,7 +216,10 @@ fn room(facts: &Facts<'_>, disk: &DiskTarget) -> Check {
     if disk.obstacle.is_some() || disk.no_direct.is_some() {
         return passed("store_room", "Not checked: disk benchmarks cannot run there.");
     }
-    let size = |row: &Planned| Some(if row.obstacle.is_some() { 0 } else { row.experiment.disk()?.size });
+    let size = |row: &Planned| {
+        let size = row.experiment.disk()?.size;
+        Some(if row.obstacle.is_some() { 0 } else { size })
+    };
     let Some(size) = facts.rows.iter().filter_map(size).min() else {
         return passed("store_room", "Not checked: no planned benchmark uses a disk.");
     };
@@ -237,6 +246,7 @@ mod tests {
     use crate::tests::machine_with_cpus;
     use areas::{Request, Suite, plan};
     use model::doctor::CheckStatus;
+    use model::machine::Unknown;
 
     fn well() -> Machine {
         let mut machine = machine_with_cpus(2);
@@ -347,6 +357,29 @@ mod tests {
         assert_ne!(check.status, CheckStatus::Ok, "{check:?}");
         assert!(check.text.starts_with("384 MiB of memory are left within the control group's limit"), "{check:?}");
         assert!(check.advice.contains("memory.max"), "{check:?}");
+    }
+
+    #[test]
+    fn limits_that_cannot_be_seen_are_unknown() {
+        let unknown =
+            |fact: &str| Unknown { fact: fact.into(), why: "no mount shows it".into(), consequence: String::new() };
+        let machine = Machine { unknown: vec![unknown("cpu.quota_cpus"), unknown("memory.limit_bytes")], ..well() };
+        let checks = all(&machine, &settings_of_two(), Some(&target()), |_| {});
+        let of = checks.iter().filter(|check| ["cpu_quota", "memory_limit"].contains(&check.code.as_str()));
+        assert_eq!(of.filter(|check| check.text == "Unknown: no mount shows it.").count(), 2, "{checks:#?}");
+    }
+
+    #[test]
+    fn a_benchmark_of_another_area_that_cannot_run_takes_no_room() {
+        let checks = all(&well(), &settings_of_two(), Some(&target()), |facts| {
+            let seen = |row: &Planned| Planned { obstacle: Some("lo is down".into()), ..row.clone() };
+            let rows: Vec<Planned> =
+                facts.rows.iter().filter(|row| row.experiment.disk().is_none()).map(seen).collect();
+            assert!(!rows.is_empty());
+            let others = Facts { rows: &rows, ..*facts };
+            assert!(super::room(&others, &target()).text.starts_with("Not checked"));
+        });
+        assert!(found(checks).is_empty());
     }
 
     #[test]

@@ -104,7 +104,9 @@ fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
 fn from_dump(dump: &Dump) -> Vec<CpuPlace> {
     let place = |(cpu, leaves): (u32, &Leaves)| {
         let Apic { id, smt_bits, package_bits, .. } = Apic::from_leaves(leaves)?;
-        let (core, package) = (u64::from(id).checked_shr(smt_bits)?, u64::from(id).checked_shr(package_bits)?);
+        // The lowest number in the core: kinds of core may have different numbers of bits.
+        let core = u64::from(id) & u64::MAX.checked_shl(smt_bits)?;
+        let package = u64::from(id).checked_shr(package_bits)?;
         Some(CpuPlace { cpu, package, core })
     };
     dump.cpus().filter_map(place).collect()

@@ -186,11 +186,11 @@ impl Descent<'_> {
     }
 
     fn devices(&self, mount: &Mount) -> Vec<String> {
-        if let Some((name, _)) = by_number(self.root, &mount.device) {
+        // bcachefs lists its devices with colons, and may have the number of the first.
+        let named: Vec<String> = mount.source.split(':').filter_map(|source| self.by_source(source)).collect();
+        if let Some((name, _)) = by_number(self.root, &mount.device).filter(|_| named.len() < 2) {
             return vec![name];
         }
-        // bcachefs lists its devices with colons.
-        let named: Vec<String> = mount.source.split(':').filter_map(|source| self.by_source(source)).collect();
         match named.as_slice() {
             [one] if mount.filesystem == "btrfs" => self.btrfs_devices(one).unwrap_or(named),
             _ => named,
@@ -388,6 +388,12 @@ mod tests {
             .file("sys/fs/btrfs/6a1c/devices/sda", "")
             .file("sys/fs/btrfs/6a1c/devices/sdb", "");
         assert_eq!(chain(&fixture, "/x"), [step(0, "sda", "disk"), step(0, "sdb", "disk")]);
+    }
+
+    #[test]
+    fn a_bcachefs_with_the_number_of_its_first_device_lies_on_all() {
+        let fixture = mounted("bcachefs", "2 1 8:0 / /b rw - bcachefs /dev/sda:/dev/sdb rw,noinodes_32bit\n");
+        assert_eq!(chain(&fixture, "/b/x"), [step(0, "sda", "disk"), step(0, "sdb", "disk")]);
     }
 
     #[test]

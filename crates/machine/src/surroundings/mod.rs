@@ -112,7 +112,9 @@ fn throttling_events(root: &Sysroot) -> (Option<u64>, Option<u64>) {
         if !seen.contains(cpu) {
             packages.push(*cpu);
             let file = |name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
-            let of_package = root.cpus(&file("package_cpus_list"), &file("package_cpus"));
+            // The second names are those of Linux before 5.3.
+            let lists = [("package_cpus_list", "package_cpus"), ("core_siblings_list", "core_siblings")];
+            let of_package = lists.iter().find_map(|(list, mask)| root.cpus_with(*cpu, &file(list), &file(mask)));
             seen.extend(of_package.unwrap_or_else(|| online.clone()));
         }
     }
@@ -157,18 +159,20 @@ mod tests {
 
     #[test]
     fn a_package_counts_its_heat_once() {
-        let mut fixture = Fixture::new("heat").file("sys/devices/system/cpu/online", "0-3\n");
-        for cpu in 0..4 {
-            let list = if cpu < 2 { "0-1\n" } else { "2-3\n" };
-            let folder = format!("sys/devices/system/cpu/cpu{cpu}");
-            fixture = fixture
-                .file(&format!("{folder}/topology/package_cpus_list"), list)
-                .file(&format!("{folder}/thermal_throttle/core_throttle_count"), "1\n")
-                .file(&format!("{folder}/thermal_throttle/package_throttle_count"), "10\n")
-                .file(&format!("{folder}/thermal_throttle/package_power_limit_count"), "3\n");
+        for name in ["package_cpus_list", "core_siblings_list"] {
+            let mut fixture = Fixture::new(&format!("heat-{name}")).file("sys/devices/system/cpu/online", "0-3\n");
+            for cpu in 0..4 {
+                let list = if cpu < 2 { "0-1\n" } else { "2-3\n" };
+                let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+                fixture = fixture
+                    .file(&format!("{folder}/topology/{name}"), list)
+                    .file(&format!("{folder}/thermal_throttle/core_throttle_count"), "1\n")
+                    .file(&format!("{folder}/thermal_throttle/package_throttle_count"), "10\n")
+                    .file(&format!("{folder}/thermal_throttle/package_power_limit_count"), "3\n");
+            }
+            let now = surroundings(&fixture.root(), &Watched::default());
+            assert_eq!((now.thermal_events, now.power_events), (Some(4 + 20), Some(6)), "{name}");
         }
-        let now = surroundings(&fixture.root(), &Watched::default());
-        assert_eq!((now.thermal_events, now.power_events), (Some(4 + 20), Some(6)));
     }
 
     #[test]

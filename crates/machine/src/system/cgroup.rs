@@ -13,6 +13,8 @@ pub(crate) struct Limits {
     pub(crate) cpus: Found<Vec<u32>>,
     pub(crate) memory_bytes: Found<u64>,
     pub(crate) memory_used_bytes: Found<u64>,
+    /// The facts that a limit would state, and why it may exist unseen.
+    pub(crate) hidden: Vec<(&'static str, String)>,
 }
 
 struct Hierarchy {
@@ -24,7 +26,7 @@ struct Hierarchy {
 
 impl Limits {
     pub(crate) fn discover(root: &Sysroot) -> Self {
-        let mut limits = Self::default();
+        let mut limits = Self { hidden: hidden(root), ..Self::default() };
         for (hierarchy, controllers) in hierarchies(root) {
             limits.add(root, &hierarchy, &controllers);
         }
@@ -83,13 +85,34 @@ pub(crate) fn folders(root: &Sysroot, controller: &str) -> Vec<(String, u8)> {
 /// Each with the controllers of its line in `/proc/self/cgroup`.
 fn hierarchies(root: &Sysroot) -> Vec<(Hierarchy, String)> {
     let mounts = mounts::read(root);
-    let membership = root.text("proc/self/cgroup").unwrap_or_default();
+    let of = |(controllers, path): (String, String)| Some((hierarchy(&mounts, &controllers, &path)?, controllers));
+    memberships(root).into_iter().filter_map(of).collect()
+}
+
+/// The controllers and the path of each line in `/proc/self/cgroup`.
+fn memberships(root: &Sysroot) -> Vec<(String, String)> {
+    let text = root.text("proc/self/cgroup").unwrap_or_default();
     let of_line = |line: &str| {
         let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        Some((hierarchy(&mounts, controllers, path)?, controllers.to_owned()))
+        Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
     };
-    membership.lines().filter_map(of_line).collect()
+    text.lines().filter_map(of_line).collect()
+}
+
+/// Groups for CPU time or memory whose hierarchy is mounted nowhere.
+fn hidden(root: &Sysroot) -> Vec<(&'static str, String)> {
+    let mounts = mounts::read(root);
+    let why = |controller: &str| {
+        let is_hidden = |(controllers, path): &(String, String)| {
+            let covers = controllers.is_empty() || controllers.split(',').any(|name| name == controller);
+            covers && path != std::path::MAIN_SEPARATOR_STR && hierarchy(&mounts, controllers, path).is_none()
+        };
+        let (_, path) = memberships(root).into_iter().find(is_hidden)?;
+        let reason = "ip netns exec hides /sys/fs/cgroup, nsenter --net does not";
+        Some(format!("no mount shows the control group {path} ({reason})"))
+    };
+    let facts = [("cpu.quota_cpus", "cpu"), ("memory.limit_bytes", "memory")];
+    facts.into_iter().filter_map(|(fact, controller)| Some((fact, why(controller)?))).collect()
 }
 
 /// Version 1 writes "no limit" as the largest number of pages, just below 2^63 B.

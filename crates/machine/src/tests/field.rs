@@ -162,7 +162,7 @@ fn a_pentium_4_without_leaf_4_has_one_core() {
 }
 
 #[test]
-fn kinds_of_core_that_share_a_cache_by_different_bits_keep_their_caches() {
+fn kinds_of_core_that_share_by_different_bits_keep_their_caches_and_cores() {
     // CPUs 0 and 1 share with 8 APIC numbers: group 2. CPUs 2 and 3 share with none: groups 2 and 3.
     let cpu = |(cpu, apic, shared): (u32, u32, u32)| {
         let levels = leaf(0xb, 0, [shared, 2, 0x100, apic]) + &leaf(0xb, 1, [7, 4, 0x201, apic]);
@@ -172,7 +172,7 @@ fn kinds_of_core_that_share_a_cache_by_different_bits_keep_their_caches() {
     let text: String = [(0, 16, 3), (1, 17, 3), (2, 2, 0), (3, 3, 0)].map(cpu).concat();
     let machine = found(&Fixture::new("hybrid-caches").file("cpuid.txt", &text));
     let sharing: Vec<&[u32]> = machine.caches.iter().map(|cache| cache.cpus.as_slice()).collect();
-    assert_eq!(sharing, [&[0, 1][..], &[2], &[3]]);
+    assert_eq!((sharing, machine.cpu.cores), (vec![&[0, 1][..], &[2], &[3]], Some(3)));
 }
 
 #[test]
@@ -230,4 +230,20 @@ fn cores_of_different_arm_parts_are_of_different_kinds() {
     assert_eq!(of(&[(0xd0c, 1024), (0xd0c, 1024)]), (uniform(2), false));
     assert_eq!(of(&[(0xd46, 280), (0xd4d, 855), (0xd47, 855), (0xd4e, 1024)]), (uniform(4), true));
     assert_eq!(of(&[(0, 234), (0, 1024)]), (uniform(2), true));
+}
+
+#[test]
+fn a_control_group_that_no_mount_shows_has_unknown_limits() {
+    let of = |group: &str, mounts: &str| {
+        let fixture = Fixture::new("hidden-group").file("proc/self/cgroup", group).file("proc/self/mountinfo", mounts);
+        let unknown = found(&fixture).unknown;
+        let of_group = unknown.iter().filter(|unknown| unknown.why.contains("control group /job"));
+        of_group.map(|unknown| unknown.fact.clone()).collect::<Vec<_>>()
+    };
+    let (sysfs, version_2) =
+        ("2 1 0:20 / /sys rw - sysfs x rw\n", "2 1 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    assert_eq!(of("0::/job\n", sysfs), ["cpu.quota_cpus", "memory.limit_bytes"]);
+    assert_eq!(of("4:memory:/job\n3:devices:/job\n2:cpu,cpuacct:/\n", sysfs), ["memory.limit_bytes"]);
+    assert!(of("0::/job\n", version_2).is_empty() && of("0::/\n", sysfs).is_empty());
+    assert!(of("3:devices:/job\n", sysfs).is_empty());
 }

@@ -1,12 +1,13 @@
 //! Quotas, memory limits, and a kernel that shows nothing: measured where possible, and always with a warning or reason.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::common::{
-    Ran, Scratch, check, codes, is_verified, list, number, only_row, printed, ran, refusal, rows, skip, stored, text,
+    Ran, Scratch, check, codes, is_verified, list, number, only_row, printed, program, ran, refusal, rows, skip,
+    stored, text,
 };
 use crate::system::cgroup::Cgroup;
-use crate::system::process::{Running, samples_in_journal, unshared};
+use crate::system::process::{Running, samples_in_journal, unshared, wrapped};
 
 const MIB: u64 = 1 << 20;
 
@@ -92,4 +93,89 @@ fn a_plan_can_be_made_without_any_proc() {
         return skip("no /proc", "hiding it needs the superuser and unshare");
     };
     assert!(ran.stdout.contains("cpu/fma/"), "{ran:?}");
+}
+
+/// A network namespace with a name, removed when dropped.
+struct NamedNetwork(String);
+
+impl NamedNetwork {
+    /// `None` where that is not allowed.
+    fn make() -> Option<Self> {
+        let name = format!("assay-e2e-{}", std::process::id());
+        let made = Command::new("ip").args(["netns", "add", &name]).stderr(Stdio::null()).status();
+        made.is_ok_and(|status| status.success()).then_some(Self(name))
+    }
+
+    fn exec(&self, arguments: &str) -> String {
+        format!("netns exec {} {} {arguments}", self.0, program().display())
+    }
+}
+
+impl Drop for NamedNetwork {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+const LO_IS_DOWN: &str = "lo is down: ip link set lo up";
+
+#[test]
+fn in_a_named_network_namespace_hidden_limits_are_unknown() {
+    let (Some(network), Some(group)) = (NamedNetwork::make(), Cgroup::make("memory")) else {
+        return skip("ip netns exec", "making a network namespace and a control group is not allowed");
+    };
+    group.allow_memory(400 * MIB);
+    let scratch = Scratch::new();
+    let ran_there = |arguments| ran(wrapped(&scratch, group.command("ip".as_ref(), &network.exec(arguments))));
+    let doctor = ran_there("doctor");
+    assert_eq!(doctor.stdout.matches(LO_IS_DOWN).count(), 1, "{doctor:?}");
+    // `ip netns exec` mounts another /sys, without control groups.
+    assert!(
+        !doctor.stdout.contains("No control group limits memory") && !doctor.stdout.contains("use 0 KiB"),
+        "{doctor:?}"
+    );
+    let info = printed(&ran_there("info --json"));
+    let nics: Vec<_> = list(&info["machine"], "nics").iter().map(|nic| nic["name"].clone()).collect();
+    assert_eq!(nics, ["lo"], "{info:#}");
+    let hidden = |unknown: &serde_json::Value| {
+        unknown["fact"] == "memory.limit_bytes" && text(unknown, "why").contains("nsenter --net")
+    };
+    assert!(list(&info["machine"], "unknown").iter().any(hidden), "{info:#}");
+}
+
+#[test]
+fn another_user_in_a_network_of_their_own_reads_what_to_do() {
+    const USER: &str = "61235";
+    let scratch = Scratch::new();
+    let store = scratch.join("store");
+    let of_user = |arguments: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "unshare", "-rn"]).arg(program());
+        command.args(arguments.split_whitespace());
+        ran(wrapped(&scratch, command))
+    };
+    if std::fs::create_dir(&store).and_then(|()| std::os::unix::fs::chown(&store, Some(61235), Some(61235))).is_err()
+        || of_user("--version").status != Some(0)
+    {
+        return skip("unshare -rn of another user", "it needs the superuser, setpriv and namespaces of users");
+    }
+    let net = of_user("net --repeat 1");
+    assert_eq!((net.status != Some(0), net.stderr.matches(LO_IS_DOWN).count()), (true, 1), "{net:?}");
+    let doctor = of_user("doctor");
+    assert_eq!(doctor.stdout.matches(LO_IS_DOWN).count(), 1, "{doctor:?}");
+    assert!(!doctor.stdout.contains("use 0 KiB"), "{doctor:?}");
+}
+
+#[test]
+fn in_a_memory_cgroup_of_400_mib_doctor_and_info_report_it() {
+    let Some(group) = Cgroup::make("memory") else {
+        return skip("a memory limit", "making a control group with a memory controller is not allowed");
+    };
+    group.allow_memory(400 * MIB);
+    let scratch = Scratch::new();
+    let doctor = ran(group.assay(&scratch, "doctor"));
+    assert!(doctor.stdout.contains("A control group limits memory to 400 MiB"), "{doctor:?}");
+    assert!(doctor.stdout.contains("within the control group's limit"), "{doctor:?}");
+    let info = printed(&ran(group.assay(&scratch, "info --json")));
+    assert_eq!(info["machine"]["memory"]["limit_bytes"], 400 * MIB, "{info:#}");
 }
