@@ -10,8 +10,8 @@ mod sbom;
 mod staging;
 mod trials;
 
-use std::{fs, io};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use xtask::set_up;
 use xtask::shell::Shell;
@@ -92,9 +92,8 @@ mod tests {
     /// The files of a folder with their text, in order; nothing for a folder that does not exist.
     fn files(folder: &Path) -> Vec<(String, String)> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let file = |entry: fs::DirEntry| {
-            (entry.file_name().display().to_string(), fs::read_to_string(entry.path()).unwrap())
-        };
+        let file =
+            |entry: fs::DirEntry| (entry.file_name().display().to_string(), fs::read_to_string(entry.path()).unwrap());
         let mut found: Vec<_> = entries.map(file).collect();
         found.sort();
         found
