@@ -292,6 +292,7 @@ fn norm(vector: &[f64]) -> f64 {
 }
 
 /// Rounds a column to fp32; the sum of its squares.
+// Inlined into a function that is compiled for size, each conversion would wait for the one before.
 #[inline(never)]
 pub(super) fn rounded(from: &[f64], to: &mut [f32]) -> f64 {
     for (entry, value) in to.iter_mut().zip(from) {
