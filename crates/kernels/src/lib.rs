@@ -2,7 +2,7 @@
 //!
 //! No clock, allocation, system call or policy: the caller brings the memory, pins the thread and times the call. Every
 //! loop is chosen at run time from [`features::Features`], a plain value, so that a test may pretend to be any CPU. The
-//! folders of machine code have the same file names; `portable` is plain Rust, the fallback that is tested everywhere.
+//! folders of machine code have the same file names; `portable` needs no instruction set, and is tested everywhere.
 #![no_std]
 
 mod arithmetic;

@@ -11,7 +11,10 @@ mod symbols;
 
 use std::path::Path;
 
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, Register};
+use kernels::dense::Real;
 use kernels::table::{KERNELS, Kernel};
+use model::isa::Isa;
 
 use xtask::process::succeeds;
 use xtask::shell::Shell;
@@ -68,8 +71,33 @@ fn program(path: &Path) -> Tally {
             tally.add(Tally::check(looked_at.is_ok()));
         }
     }
+    for (name, isa) in columns() {
+        let products = program.function(&["kernels", "x86_64", "tiles", &name]).map(|(bytes, address)| {
+            let all = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).into_iter();
+            let is_vector = |register: Register| if isa == Isa::Avx512 { register.is_zmm() } else { register.is_ymm() };
+            let multiplies = |one: &Instruction| matches!(one.mnemonic(), Mnemonic::Vmulpd | Mnemonic::Vmulps);
+            all.filter(|one| multiplies(one) && is_vector(one.op0_register())).count()
+        });
+        let are_vectors = products.as_ref().is_ok_and(|count| *count >= PRODUCTS);
+        println!("{}  {name}: products of vectors: {products:?}", if are_vectors { "ok   " } else { "WRONG" });
+        if !are_vectors {
+            tally.failures.push(format!("{name} (codegen)"));
+        }
+        tally.add(Tally::check(are_vectors));
+    }
     tally
 }
+
+/// The loops over columns of dense linear algebra that are compiled to vectors, and their instruction set.
+fn columns() -> Vec<(String, Isa)> {
+    let fp64 = f64::tiles().iter().map(|tile| ("fp64", tile.isa));
+    let all = fp64.chain(f32::tiles().iter().map(|tile| ("fp32", tile.isa)));
+    let vectors = all.filter(|(_, isa)| *isa != Isa::Scalar);
+    vectors.map(|(element, isa)| (format!("{element}_{isa}_columns"), isa)).collect()
+}
+
+/// Such a loop has a version for each number of sources from one to eight, with at least one product for each source.
+const PRODUCTS: usize = 36;
 
 /// The function of a kernel, by its name `op/element/instruction set`: the module is that of its operation, and the
 /// function is called like the rest, with this end.
@@ -89,7 +117,7 @@ mod tests {
         let tally = program(&std::env::current_exe().unwrap());
         let spaced = KERNELS.iter().filter(|kernel| kernel.spaced_code().is_some()).count();
         let is_looked_at = cfg!(all(target_arch = "x86_64", target_os = "linux"));
-        let functions = if is_looked_at { (KERNELS.len() + spaced) as u64 } else { 0 };
+        let functions = if is_looked_at { (KERNELS.len() + spaced + columns().len()) as u64 } else { 0 };
         assert_eq!((tally.passed, tally.failed), (functions, 0), "{:?}", tally.failures);
     }
 

@@ -38,8 +38,9 @@ impl<'data> Program<'data> {
 }
 
 /// Whether a symbol, mangled in either of Rust's ways, is the function of this path. Both ways write the parts of a path
-/// one after another, each after its length; the older one ends with a hash.
+/// one after another, each after its length; the older one ends with a hash. LLVM numbers what it shares between units.
 fn is_path(symbol: &str, path: &[&str]) -> bool {
+    let (symbol, _) = symbol.split_once(".llvm.").unwrap_or((symbol, ""));
     let mangled: String = path.iter().flat_map(|part| [part.len().to_string(), (*part).to_owned()]).collect();
     let Some((_, rest)) = symbol.split_once(&mangled) else { return false };
     rest.is_empty() || rest.strip_prefix("17h").is_some_and(|hash| hash.len() == 17 && hash.ends_with('E'))
@@ -55,6 +56,7 @@ mod tests {
     fn a_path_is_found_in_both_manglings_and_a_similar_name_is_another() {
         for own in [
             "_ZN7kernels6x86_643dot11int8_avx51217h1f292cf0725a366bE",
+            "_ZN7kernels6x86_643dot11int8_avx51217h1f292cf0725a366bE.llvm.2981315939418367712",
             "_RNvNtNtCs1234_7kernels6x86_643dot11int8_avx512",
         ] {
             assert!(is_path(own, &PATH), "{own}");

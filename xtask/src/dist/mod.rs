@@ -10,8 +10,8 @@ mod sbom;
 mod staging;
 mod trials;
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use xtask::set_up;
 use xtask::shell::Shell;
@@ -58,9 +58,20 @@ fn make(shell: &Shell) -> Result<PathBuf, String> {
     sbom::write(&release)?;
     release.sums()?;
     let folder = shell.root().join("dist");
-    let _ = fs::remove_dir_all(&folder);
-    fs::rename(&release.made, &folder).map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
+    publish(&release.made, &folder).map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
     Ok(folder)
+}
+
+/// Replaces a folder by a complete one. It is renamed before its files are deleted, so that it never has only some of them.
+fn publish(made: &Path, folder: &Path) -> io::Result<()> {
+    let before = made.with_extension("before");
+    let _ = fs::remove_dir_all(&before);
+    match fs::rename(folder, &before) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::rename(made, folder)?,
+    }
+    let _ = fs::remove_dir_all(&before);
+    Ok(())
 }
 
 fn print_sizes(folder: &Path) {
@@ -71,5 +82,47 @@ fn print_sizes(folder: &Path) {
         #[expect(clippy::cast_precision_loss, reason = "a size for reading")]
         let megabytes = bytes as f64 / 1e6;
         println!("{megabytes:>8.2} MB  dist/{}", file.file_name().display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The files of a folder with their text, in order; nothing for a folder that does not exist.
+    fn files(folder: &Path) -> Vec<(String, String)> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let file =
+            |entry: fs::DirEntry| (entry.file_name().display().to_string(), fs::read_to_string(entry.path()).unwrap());
+        let mut found: Vec<_> = entries.map(file).collect();
+        found.sort();
+        found
+    }
+
+    fn fill(folder: &Path, all: &[(&str, &str)]) -> Vec<(String, String)> {
+        fs::create_dir_all(folder).unwrap();
+        all.iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
+        all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_interrupted_release_leaves_the_files_of_the_one_before() {
+        let root = std::env::temp_dir().join(format!("assay-publish-{}", std::process::id()));
+        let [dist, made, before] = ["dist", "made", "made.before"].map(|name| root.join(name));
+        let first = fill(&made, &[("SHA256SUMS", "1"), ("a.deb", "one")]);
+        publish(&made, &dist).unwrap();
+        assert_eq!((files(&dist), made.exists(), before.exists()), (first.clone(), false, false));
+        // Interrupted while it is made, or once the folder of the release before was renamed but not deleted.
+        fill(&made, &[("a.deb", "tw")]);
+        fill(&before, &[("a.deb", "zero")]);
+        assert_eq!(files(&dist), first);
+        fs::remove_dir_all(&made).unwrap();
+        let second = fill(&made, &[("SHA256SUMS", "2"), ("b.deb", "two")]);
+        publish(&made, &dist).unwrap();
+        assert_eq!((files(&dist), before.exists()), (second.clone(), false), "no file of the release before");
+        // A file where the folder would be is kept too, where it cannot be renamed.
+        assert!(publish(&made, &dist.join("b.deb/dist")).is_err());
+        assert_eq!(files(&dist), second);
+        fs::remove_dir_all(root).unwrap();
     }
 }

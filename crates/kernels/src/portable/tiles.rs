@@ -12,9 +12,18 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
-pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64>, eliminate::<f64, [f64; CHUNK], 1>);
+/// Numbers that any processor of this architecture computes together.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use core::arch::x86_64::{__m128 as Four, __m128d as Two};
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) type Two = [f64; 2];
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) type Four = [f32; 4];
 
-pub(crate) const FP32_SCALAR: Tile<f32> = scalar(tile::<f32>, eliminate::<f32, [f32; CHUNK], 1>);
+pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64, Two, { ROWS / 2 }>, eliminate::<f64, Two, { CHUNK / 2 }>);
+
+pub(crate) const FP32_SCALAR: Tile<f32> =
+    scalar(tile::<f32, Four, { ROWS / 4 }>, eliminate::<f32, Four, { CHUNK / 4 }>);
 
 const fn scalar<T: 'static>(body: TileBody<T>, eliminate: ColumnsBody<T>) -> Tile<T> {
     Tile::row("scalar/4x4", (Isa::Scalar, &[]), [ROWS, COLUMNS], body, eliminate)
@@ -47,8 +56,8 @@ pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 pub(crate) const fn settle() {}
 
-/// See [`TileBody`].
-unsafe extern "C" fn tile<T: Number>(
+/// See [`TileBody`]. A column is `VECTORS` of the vector type.
+unsafe extern "C" fn tile<T: Number, V: Lanes<T>, const VECTORS: usize>(
     depth: usize,
     a: *const T,
     a_step: usize,
@@ -57,23 +66,29 @@ unsafe extern "C" fn tile<T: Number>(
     c_step: usize,
     _next: *const T,
 ) {
-    let mut sums = [[T::ZERO; ROWS]; COLUMNS];
+    const { assert!(size_of::<[V; VECTORS]>() == size_of::<[T; ROWS]>()) };
+    let mut sums = [[V::all(T::ZERO); VECTORS]; COLUMNS];
     for level in 0..depth {
         // SAFETY: the caller vouches for `ROWS` elements of this column of `a` and `COLUMNS` of this row of `b`.
         let (left, right) = unsafe {
-            (a.add(level * a_step).cast::<[T; ROWS]>().read(), b.add(level * COLUMNS).cast::<[T; COLUMNS]>().read())
+            let left = a.add(level * a_step).cast::<[V; VECTORS]>().read_unaligned();
+            (left, b.add(level * COLUMNS).cast::<[T; COLUMNS]>().read())
         };
         for (sum, factor) in sums.iter_mut().zip(right) {
             for (sum, value) in sum.iter_mut().zip(left) {
-                *sum = *sum + value * factor;
+                *sum = sum.plus(value.times(V::all(factor)));
             }
         }
     }
     for (column, sum) in sums.iter().enumerate() {
         // SAFETY: the caller vouches for `ROWS` elements of this column of `c`, which nothing else refers to.
-        let target = unsafe { &mut *c.add(column * c_step).cast::<[T; ROWS]>() };
-        for (entry, sum) in target.iter_mut().zip(sum) {
-            *entry = *entry - *sum;
+        unsafe {
+            let target = c.add(column * c_step).cast::<[V; VECTORS]>();
+            let mut values = target.read_unaligned();
+            for (value, sum) in values.iter_mut().zip(*sum) {
+                *value = value.less(sum);
+            }
+            target.write_unaligned(values);
         }
     }
 }
@@ -84,6 +99,8 @@ unsafe extern "C" fn tile<T: Number>(
 /// function of the instruction set.
 pub(crate) trait Lanes<T>: Copy {
     fn all(value: T) -> Self;
+
+    fn plus(self, other: Self) -> Self;
 
     fn times(self, other: Self) -> Self;
 
@@ -98,6 +115,11 @@ impl<T: Number, const N: usize> Lanes<T> for [T; N] {
     #[inline(always)]
     fn all(value: T) -> Self {
         [value; N]
+    }
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        core::array::from_fn(|lane| self[lane] + other[lane])
     }
 
     #[inline(always)]

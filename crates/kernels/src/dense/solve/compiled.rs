@@ -1,8 +1,8 @@
 //! The loops of both element types, compiled by this crate.
 //!
-//! A generic function is compiled by the crate that calls it, at the optimisation level of that crate. It is not compiled
-//! again if it is marked `#[inline(never)]` and its own crate has compiled it for the same type, which the addresses here
-//! make it do.
+//! The crate that calls a generic function compiles it, at its own optimisation level: in a small program, for size. It
+//! uses the code of the function's own crate instead if that has some for the same type, as the addresses here ensure, and
+//! if the function is marked `#[inline(never)]`.
 
 use core::sync::atomic::AtomicPtr;
 

@@ -6,6 +6,7 @@
 
 use crate::dense::grid::Grid;
 use crate::dense::number::Number;
+use crate::portable::tiles::{Lanes, Two};
 
 /// The most rounds of refinement: "If the implementation takes more than 50 iterations, the method should trigger a
 /// failure and the run is invalid" (hpl-mxp.org, rules).
@@ -269,11 +270,19 @@ const SUMS: usize = 16;
 
 /// The product of two vectors, in an order that depends on their length alone.
 fn dot(left: &[f64], right: &[f64]) -> f64 {
-    let mut sums = [0.0; SUMS];
-    for (left, right) in left.chunks(SUMS).zip(right.chunks(SUMS)) {
-        for (sum, (left, right)) in sums.iter_mut().zip(left.iter().zip(right)) {
-            *sum += left * right;
+    let mut sums = [Two::all(0.0); SUMS / 2];
+    let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<SUMS>(), right.as_chunks::<SUMS>());
+    for (left, right) in left.iter().zip(right) {
+        // SAFETY: an array is as many pairs.
+        let pairs = |numbers: &[f64; SUMS]| unsafe { (&raw const *numbers).cast::<[Two; SUMS / 2]>().read_unaligned() };
+        for (sum, (left, right)) in sums.iter_mut().zip(pairs(left).into_iter().zip(pairs(right))) {
+            *sum = sum.plus(left.times(right));
         }
+    }
+    // SAFETY: as above.
+    let mut sums = unsafe { (&raw const sums).cast::<[f64; SUMS]>().read() };
+    for (sum, (left, right)) in sums.iter_mut().zip(left_rest.iter().zip(right_rest)) {
+        *sum += left * right;
     }
     sums.into_iter().sum()
 }
@@ -283,6 +292,8 @@ fn norm(vector: &[f64]) -> f64 {
 }
 
 /// Rounds a column to fp32; the sum of its squares.
+// Inlined into a function that is compiled for size, each conversion would wait for the one before.
+#[inline(never)]
 pub(super) fn rounded(from: &[f64], to: &mut [f32]) -> f64 {
     for (entry, value) in to.iter_mut().zip(from) {
         *entry = f32::from_f64(*value);

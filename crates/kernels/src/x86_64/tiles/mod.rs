@@ -290,16 +290,21 @@ tile_loops!(fp32_avx2, fp32_avx2_asking(f32) {
     ],
 });
 
-/// Defines the loop over columns of an element type in `count` vectors of an instruction set.
-macro_rules! columns_loop {
-    ($name:ident($element:ty), $features:literal, [$vector:ident; $count:literal],
-        $all:ident, $times:ident, $less:ident, $larger:ident, $magnitude:expr) => {
-        #[expect(clippy::inline_always, reason = "they are inlined into the function of the instruction set")]
+/// Defines the arithmetic of a vector type by its instructions.
+macro_rules! lanes {
+    ($vector:ident of $element:ty:
+        $all:ident, $plus:ident, $times:ident, $less:ident, $larger:ident, $magnitude:expr) => {
         impl Lanes<$element> for $vector {
             #[inline(always)]
             fn all(value: $element) -> Self {
-                // SAFETY: the only function that uses these has the features, here and below.
+                // SAFETY: only functions of the instruction set use these, here and below.
                 unsafe { $all(value) }
+            }
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $plus(self, other) }
             }
 
             #[inline(always)]
@@ -320,7 +325,21 @@ macro_rules! columns_loop {
                 unsafe { $larger($magnitude(self), most) }
             }
         }
+    };
+}
+lanes!(__m128d of f64: _mm_set1_pd, _mm_add_pd, _mm_mul_pd, _mm_sub_pd, _mm_max_pd,
+    |value| _mm_andnot_pd(_mm_set1_pd(-0.0), value));
+lanes!(__m128 of f32: _mm_set1_ps, _mm_add_ps, _mm_mul_ps, _mm_sub_ps, _mm_max_ps,
+    |value| _mm_andnot_ps(_mm_set1_ps(-0.0), value));
+lanes!(__m256d of f64: _mm256_set1_pd, _mm256_add_pd, _mm256_mul_pd, _mm256_sub_pd, _mm256_max_pd,
+    |value| _mm256_andnot_pd(_mm256_set1_pd(-0.0), value));
+lanes!(__m256 of f32: _mm256_set1_ps, _mm256_add_ps, _mm256_mul_ps, _mm256_sub_ps, _mm256_max_ps,
+    |value| _mm256_andnot_ps(_mm256_set1_ps(-0.0), value));
+lanes!(__m512d of f64: _mm512_set1_pd, _mm512_add_pd, _mm512_mul_pd, _mm512_sub_pd, _mm512_max_pd, _mm512_abs_pd);
+lanes!(__m512 of f32: _mm512_set1_ps, _mm512_add_ps, _mm512_mul_ps, _mm512_sub_ps, _mm512_max_ps, _mm512_abs_ps);
 
+macro_rules! columns_loop {
+    ($name:ident($element:ty), $features:literal, [$vector:ident; $count:literal]) => {
         #[target_feature(enable = $features)]
         unsafe fn $name(job: &Elimination<$element>) -> $element {
             // SAFETY: the caller's promise.
@@ -328,46 +347,10 @@ macro_rules! columns_loop {
         }
     };
 }
-columns_loop!(
-    fp64_avx512_columns(f64),
-    "avx512f",
-    [__m512d; 2],
-    _mm512_set1_pd,
-    _mm512_mul_pd,
-    _mm512_sub_pd,
-    _mm512_max_pd,
-    _mm512_abs_pd
-);
-columns_loop!(
-    fp32_avx512_columns(f32),
-    "avx512f",
-    [__m512; 1],
-    _mm512_set1_ps,
-    _mm512_mul_ps,
-    _mm512_sub_ps,
-    _mm512_max_ps,
-    _mm512_abs_ps
-);
-columns_loop!(
-    fp64_avx2_columns(f64),
-    "avx2,fma",
-    [__m256d; 4],
-    _mm256_set1_pd,
-    _mm256_mul_pd,
-    _mm256_sub_pd,
-    _mm256_max_pd,
-    |value| _mm256_andnot_pd(_mm256_set1_pd(-0.0), value)
-);
-columns_loop!(
-    fp32_avx2_columns(f32),
-    "avx2,fma",
-    [__m256; 2],
-    _mm256_set1_ps,
-    _mm256_mul_ps,
-    _mm256_sub_ps,
-    _mm256_max_ps,
-    |value| _mm256_andnot_ps(_mm256_set1_ps(-0.0), value)
-);
+columns_loop!(fp64_avx512_columns(f64), "avx512f", [__m512d; 2]);
+columns_loop!(fp32_avx512_columns(f32), "avx512f", [__m512; 1]);
+columns_loop!(fp64_avx2_columns(f64), "avx2,fma", [__m256d; 4]);
+columns_loop!(fp32_avx2_columns(f32), "avx2,fma", [__m256; 2]);
 
 /// Rounds to pairs of bf16, sixteen at a time, halves to even: subnormal numbers become zero, NaN stays NaN.
 #[target_feature(enable = "avx512f,avx512bf16")]
