@@ -21,20 +21,7 @@ Examples:
   assay cluster report PLAN                          find slow nodes and their causes
 ";
 
-/// The exit statuses of all its commands.
-const STATUSES: &str = "\
-Exit status:
-  plan    0 written or printed
-  run     0 every task has a result; 1 a task has none, or the plan was lost
-  status  0 no task failed; 1 a task has no result, or the last run ended with tasks left
-  cancel  0 all jobs and workers ended; 1 one remains
-  report  0 written or printed; 1 a node is slow (--fail-on-slow), or a result is too low
-          (--fail-below); 3 the verdict is inconclusive (--fail-on-slow)
-  all     2 bad usage or input; 128 + N stopped by signal N
-";
-
 #[derive(Debug, Args)]
-#[command(after_help = STATUSES)]
 pub(crate) struct Cluster {
     #[command(subcommand)]
     pub(crate) command: ClusterCommand,

@@ -147,12 +147,14 @@ crate::words::words! {
     }
 
     /// Whether the nodes of a cluster are equal.
+    #[derive(Default)]
     ClusterVerdict, "verdict", {
         /// Every node has all results, none stands out or differs in its settings, and a slower one would stand out.
         Equal => "equal",
         /// A node is slow in two passes.
         Slow => "slow",
         /// Neither is certain.
+        #[default]
         Inconclusive => "inconclusive",
     }
 
@@ -166,12 +168,6 @@ crate::words::words! {
         Suspect => "suspect",
         /// Too few nodes of its hardware, or too few results.
         Unknown => "unknown",
-    }
-}
-
-impl Default for ClusterVerdict {
-    fn default() -> Self {
-        Self::Inconclusive
     }
 }
 

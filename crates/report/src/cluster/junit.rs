@@ -103,7 +103,7 @@ fn judged<'a>(area: &str, slow: Option<&SlowNode>, node: Option<&FleetNode>, is_
         Some(Standing::Unknown) | None => {
             Outcome::Skipped("too few nodes of its hardware, or too few results, to judge it")
         }
-        Some(_) if is_wide => Outcome::Skipped("the nodes differ so much that a slow one would not stand out"),
+        Some(_) if is_wide => Outcome::Skipped("the nodes vary too much for a slow one to stand out"),
         Some(_) => Outcome::Passed,
     }
 }

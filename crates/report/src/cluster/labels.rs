@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::cluster::{ClusterDocument, Distribution, NodeState, NodeValue, Standing};
+use model::cluster::{ClusterDocument, Distribution, NodeState, NodeValue, PairValue, Problem, Standing};
 use model::experiment::Area;
 use model::unit::{Better, Unit};
 
@@ -56,6 +56,17 @@ pub(super) fn measured_from(document: &ClusterDocument) -> String {
             }
         }
     }
+}
+
+/// A problem with some of its nodes: `The disk was not measured. (n6)`.
+pub(super) fn with_nodes(of: &Problem, most: usize) -> String {
+    let nodes = if of.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&of.nodes, most)) };
+    one_line(&of.text) + &nodes
+}
+
+/// The ends of a pair: `n1 to n2`.
+pub(super) fn ends(pair: &PairValue) -> String {
+    format!("{} to {}", one_line(&pair.from), one_line(&pair.to))
 }
 
 /// How values of a unit are written in an area.

@@ -4,7 +4,7 @@ use model::cluster::{ClusterDocument, Problem};
 use model::number::counted;
 
 use super::html::tables;
-use super::labels::{measured_from, some_of};
+use super::labels::{measured_from, with_nodes};
 use super::verdict::Verdict;
 use crate::formats::markdown::{code, escaped};
 
@@ -27,10 +27,7 @@ pub(super) fn render(document: &ClusterDocument) -> String {
 }
 
 fn problems(document: &ClusterDocument) -> Option<String> {
-    let line = |of: &Problem| {
-        let nodes = if of.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&of.nodes, MOST_NAMES)) };
-        format!("- {}", escaped(&(of.text.clone() + &nodes)))
-    };
+    let line = |of: &Problem| format!("- {}", escaped(&with_nodes(of, MOST_NAMES)));
     let lines: Vec<String> = document.problems.iter().take(MOST_LINES).map(line).collect();
     (!lines.is_empty()).then(|| format!("## Problems\n\n{}", lines.join("\n")))
 }

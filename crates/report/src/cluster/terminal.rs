@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use model::cluster::{
-    ClusterDocument, ClusterHpl, Deviation, Difference, Distribution, PairMatrix, Problem, SlowNode, Standing,
+    ClusterDocument, ClusterHpl, Deviation, Difference, Distribution, PairMatrix, SlowNode, Standing,
 };
 
-use super::labels::{measured_from, metric_name, notation, of_median, passes, share, some_of, standing, title};
+use super::labels::{
+    ends, measured_from, metric_name, notation, of_median, passes, share, some_of, standing, title, with_nodes,
+};
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::html::text::capital;
@@ -168,8 +170,7 @@ fn pairs(document: &ClusterDocument, style: &Style) -> Vec<String> {
         let slowest = of.pairs.iter().filter_map(|pair| Some((of_median(pair.value?, of.median?, of.better)?, pair)));
         let slowest = slowest.min_by(|one, other| one.0.total_cmp(&other.0));
         let slowest = slowest.map_or_else(String::new, |(share, pair)| {
-            let ends = format!("{} to {}", one_line(&pair.from), one_line(&pair.to));
-            format!("; the slowest is {ends} at {} of the median", percent(share))
+            format!("; the slowest is {} at {} of the median", ends(pair), percent(share))
         });
         let holes = of.pairs.len() - values.len();
         let holes = if holes > 0 { format!("; {} not measured", counted(holes as u64, "pair")) } else { String::new() };
@@ -211,11 +212,8 @@ fn differences(document: &ClusterDocument, style: &Style) -> Vec<String> {
 }
 
 fn problems(document: &ClusterDocument, style: &Style) -> Vec<String> {
-    let line = |of: &Problem| {
-        let nodes = if of.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&of.nodes, MOST_NAMES)) };
-        format!("{}{nodes}", one_line(&of.text))
-    };
-    listed("Problems", &document.problems.iter().map(line).collect::<Vec<_>>(), style)
+    let lines: Vec<String> = document.problems.iter().map(|of| with_nodes(of, MOST_NAMES)).collect();
+    listed("Problems", &lines, style)
 }
 
 /// Failed attempts: each reason once, with the nodes and how many attempts.

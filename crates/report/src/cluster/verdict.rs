@@ -8,7 +8,7 @@ use model::cluster::{
 };
 use model::number::{counted, percent};
 
-use super::labels::{some_of, title};
+use super::labels::{some_of, title, with_nodes};
 use crate::formats::escape::one_line;
 use crate::grid::groups::grouped;
 use crate::html::text::{capital, command, listed};
@@ -100,10 +100,7 @@ impl Verdict {
 fn in_a_word(document: &ClusterDocument) -> String {
     // The next sentence names suspects and nodes that were not compared.
     let is_named = |code: &str| ["suspects", "not_compared"].contains(&code);
-    let doubts = document.doubts.iter().filter(|doubt| !is_named(&doubt.code)).map(|doubt| {
-        let nodes = if doubt.nodes.is_empty() { String::new() } else { format!(" ({})", some_of(&doubt.nodes, 2)) };
-        one_line(&doubt.text) + &nodes
-    });
+    let doubts = document.doubts.iter().filter(|doubt| !is_named(&doubt.code)).map(|doubt| with_nodes(doubt, 2));
     let why = match document.verdict {
         ClusterVerdict::Inconclusive => some_of(&doubts.collect::<Vec<_>>(), MOST_DOUBTS),
         _ => String::new(),

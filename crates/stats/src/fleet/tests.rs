@@ -145,7 +145,7 @@ fn a_node_that_is_low_twice_while_chance_made_another_low_is_no_healthy_one() {
     let mut random = Random::new(9);
     let mut results = group(&mut random, 8, 6, 0.002, &[]);
     let usual = 3e9;
-    // Node 1 is low twice, node 2 is lower still once: nobody can tell which of the two is chance.
+    // Node 1 is low twice, node 2 is lower still once: either may be chance.
     (results[0].first[1], results[0].first[2]) = (Some(usual * 0.6), Some(usual * 0.5));
     results[0].second = vec![(1, usual * 0.6), (2, usual), (3, usual)];
     let verdict = judge_fleet(8, &results);

@@ -61,12 +61,12 @@ fn fewer_results(document: &ClusterDocument) -> BTreeSet<&str> {
     fewer
 }
 
-/// The areas and results in which nodes differ so much that a slow one would not stand out.
+/// The areas and results in which nodes vary too much for a slow one to stand out.
 fn too_wide(document: &ClusterDocument) -> Vec<Problem> {
     let area = |limit: &&model::cluster::AreaLimit| limit.limit < limit.needed;
     let area = document.area_limits.iter().filter(area).map(|limit| {
         let share = percent_whole(limit.limit);
-        let text = format!("the nodes differ so much in {} that only one below {share} stands out", limit.area);
+        let text = format!("the nodes vary too much in {}: only one below {share} stands out", limit.area);
         problem("spread_too_wide", text, Vec::new())
     });
     let mut results: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -78,7 +78,7 @@ fn too_wide(document: &ClusterDocument) -> Vec<Problem> {
     }
     let results = results.into_values().map(|ids| {
         let more = if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { String::new() };
-        let text = format!("the nodes differ so much in {}{more} that none can stand out", ids[0]);
+        let text = format!("the nodes vary too much in {}{more}: none can stand out", ids[0]);
         problem("spread_too_wide", text, Vec::new())
     });
     area.chain(results).collect()

@@ -90,10 +90,8 @@ fn area_of(number: usize) -> Area {
 /// The conditions of a group's nodes, by area.
 fn usual(nodes: &[&NodeResults]) -> BTreeMap<Area, Usual> {
     let areas: BTreeSet<Area> = nodes.iter().flat_map(|node| node.conditions.keys().copied()).collect();
-    areas
-        .into_iter()
-        .map(|area| (area, Usual::new(nodes.iter().filter_map(move |node| node.conditions.get(&area)))))
-        .collect()
+    let of_area = |area| nodes.iter().filter_map(|node| node.conditions.get(&area)).collect::<Vec<_>>();
+    areas.into_iter().map(|area| (area, Usual::new(&of_area(area)))).collect()
 }
 
 const fn standing(standing: NodeStanding) -> Standing {

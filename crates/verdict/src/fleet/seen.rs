@@ -79,9 +79,9 @@ pub(super) struct Usual {
 }
 
 impl Usual {
-    pub(super) fn new<'a>(nodes: impl Iterator<Item = &'a AreaConditions> + Clone) -> Self {
+    pub(super) fn new(nodes: &[&AreaConditions]) -> Self {
         let values = |column: &Column| {
-            let mut values: Vec<f64> = nodes.clone().filter_map(|node| node.of(column.seen)).collect();
+            let mut values: Vec<f64> = nodes.iter().filter_map(|node| node.of(column.seen)).collect();
             values.sort_by(f64::total_cmp);
             values
         };

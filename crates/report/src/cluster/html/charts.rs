@@ -11,7 +11,7 @@ use model::unit::Better;
 use super::tables::{Column, Table, cell, number_cell, share_cell};
 use crate::chart::pairs::{MOST_SIDES, Pair, matrix, sharing};
 use crate::chart::strips::{Strip, strips};
-use crate::cluster::labels::{metric_name, notation, of_median, outliers, share, some_of, title};
+use crate::cluster::labels::{ends, metric_name, notation, of_median, outliers, share, some_of, title};
 use crate::formats::escape::one_line;
 use crate::grid::groups::grouped;
 use crate::reason::NO_REASON;
@@ -176,10 +176,6 @@ fn about(nodes: usize, better: Better) -> String {
     format!(
         "A cell for each measured pair; the stronger its colour, {slower} its value compared with the median.{sharing}"
     )
-}
-
-fn ends(pair: &PairValue) -> String {
-    format!("{} to {}", one_line(&pair.from), one_line(&pair.to))
 }
 
 fn pair_text(pair: &PairValue, share: Option<f64>, notation: Notation) -> String {
