@@ -99,7 +99,8 @@ fn the_next_run_of_any_store_ends_a_tool_that_a_killed_one_left() {
     let others = Scratch::new();
     signal(run.id(), "KILL");
     run.output();
-    let brief = format!("cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1 --out {}", others.join("out").display());
+    let brief =
+        format!("cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 1 --out {}", others.join("out").display());
     assert_eq!(assay(&others, &brief).status, Some(0));
     group.assert_gone();
     assert!(only_run(&scratch).join("journal.jsonl").exists(), "the other store is left alone");
