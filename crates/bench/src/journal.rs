@@ -20,7 +20,8 @@ use crate::references::ToolProgress;
 use crate::references::detect::Detected;
 
 pub const JOURNAL: &str = "journal.jsonl";
-const MOST_BYTES: u64 = 256 << 20;
+/// The largest journal that is read.
+const MOST_BYTES: u64 = 240 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -171,7 +172,7 @@ impl Journal {
         let file = own(folder).map_err(Reopening::Unusable)?;
         let locked = file.try_lock();
         let bytes = read_whole(&file).map_err(Reopening::Unusable)?;
-        let entries = parse(&bytes);
+        let entries: Vec<Entry> = parse(&bytes).collect();
         match (locked, owner(&entries)) {
             (Err(TryLockError::WouldBlock), owner) => return Err(Reopening::Alive(owner.map(|owner| owner.process))),
             (_, Some(owner)) if !owner.is_gone() => return Err(Reopening::Alive(Some(owner.process))),
@@ -242,8 +243,8 @@ fn read_whole(mut file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// The lines of a journal; cut-off lines and those of later versions are skipped.
-fn parse(bytes: &[u8]) -> Vec<Entry> {
-    bytes.split(|byte| *byte == b'\n').filter_map(|line| Entry::from_json(line).ok()).collect()
+fn parse(bytes: &[u8]) -> impl Iterator<Item = Entry> {
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| Entry::from_json(line).ok())
 }
 
 /// Parses bytes as a journal and writes its entries: for the fuzzer, which looks for panics.
@@ -284,7 +285,7 @@ pub(crate) fn of_a_dead_run(folder: &Path) -> Option<(File, Vec<Entry>)> {
         Err(TryLockError::WouldBlock) => return None,
         locked => locked.is_ok(),
     };
-    let entries = parse(&read_whole(&journal).ok()?);
+    let entries: Vec<Entry> = parse(&read_whole(&journal).ok()?).collect();
     // Without locks, a process in another PID namespace or on another host cannot be seen.
     let is_gone = |owner: &Owner| owner.is_gone() && (has_lock || owner.is_visible());
     owner(&entries).map_or(has_lock, is_gone).then_some((journal, entries))

@@ -21,10 +21,18 @@ macro_rules! from_json {
     ($($name:ty),+ $(,)?) => {
         $(impl FromJson for $name {
             fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+                check_counts(text)?;
                 serde_json::from_slice(text)
             }
         })+
     };
+}
+
+/// Without limits: only our own text is read back, and ten thousand nodes have a million values.
+impl FromJson for ClusterDocument {
+    fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(text)
+    }
 }
 
 /// Implements [`FromJson`] for an enum of objects that are tagged by `kind`. Serde's own way reads every object twice, with a second
@@ -58,13 +66,27 @@ pub fn kind(text: &[u8]) -> serde_json::Result<String> {
     struct Tagged {
         kind: String,
     }
+    check_counts(text)?;
     serde_json::from_slice(text).map(|Tagged { kind }| kind)
+}
+
+/// The most objects in a text. The largest that may be empty takes 0.6 kB in memory.
+const MOST_OBJECTS: usize = 1 << 18;
+/// The most values in a text: the largest, a text, takes 24 B in memory.
+const MOST_VALUES: usize = 1 << 22;
+
+/// Fails for a text of many tiny values, which would take a hundred times its size in memory.
+fn check_counts(text: &[u8]) -> serde_json::Result<()> {
+    let has_over = |most: usize, byte: u8| text.iter().filter(|it| **it == byte).nth(most).is_some();
+    if has_over(MOST_OBJECTS, b'{') || has_over(MOST_VALUES, b',') {
+        return Err(serde::de::Error::custom("it has too many values"));
+    }
+    Ok(())
 }
 
 from_json!(
     Catalogue,
     Claim,
-    ClusterDocument,
     Comparison,
     Diagnosis,
     Document,
@@ -77,3 +99,18 @@ from_json!(
     Task,
     WorkerTask,
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_millions_of_tiny_values_is_refused_before_it_takes_memory() {
+        for tiny in [&b"{},"[..], b"{ },", b"\"\",", b"0,"] {
+            let text = [&b"{\"schema\":["[..], &tiny.repeat(MOST_VALUES + 1), b"0]}"].concat();
+            let error = Document::from_json(&text).unwrap_err();
+            assert!(error.to_string().contains("too many values"), "{error}");
+            assert!(kind(&text).unwrap_err().to_string().contains("too many values"));
+        }
+    }
+}

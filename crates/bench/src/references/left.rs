@@ -2,11 +2,12 @@
 //! private folder of its run as `TMPDIR`.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use sys::file::is_own;
 
-use super::own::owner_of_folder;
+use super::own::{is_held, owner_of_folder};
 use crate::leftovers::Owner;
 
 /// A process that is ending may have started another one.
@@ -26,7 +27,10 @@ pub(crate) fn end_left_tools() {
 fn is_left(process: i32) -> bool {
     let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/pid")).ok();
     let is_here = || namespace(&process.to_string()).is_some_and(|other| Some(other) == namespace("self"));
-    owner_of(process).is_some_and(|owner| Owner::of(owner).started.is_none()) && is_here()
+    let has_ended = |folder: &str| {
+        owner_of_folder(folder).is_some_and(|owner| Owner::of(owner).started.is_none()) && !is_held(Path::new(folder))
+    };
+    environment(process).iter().any(|variable| variable.strip_prefix("TMPDIR=").is_some_and(has_ended)) && is_here()
 }
 
 fn processes() -> impl Iterator<Item = i32> {
@@ -40,12 +44,6 @@ fn environment(process: i32) -> Vec<String> {
     let is_ours = fs::metadata(&folder).is_ok_and(|found| is_own(&found));
     let bytes = if is_ours { fs::read(format!("{folder}/environ")).unwrap_or_default() } else { Vec::new() };
     bytes.split(|byte| *byte == 0).map(|variable| String::from_utf8_lossy(variable).into_owned()).collect()
-}
-
-/// The run whose tool a process is.
-fn owner_of(process: i32) -> Option<u32> {
-    let owner = |variable: &String| variable.strip_prefix("TMPDIR=").and_then(owner_of_folder);
-    environment(process).iter().find_map(owner)
 }
 
 fn ended_if_left(process: i32) -> bool {
@@ -71,7 +69,15 @@ mod tests {
     fn only_tools_of_ended_runs_are_ended() {
         let start = |folder: &str| Command::new("sleep").arg("60").env("TMPDIR", folder).spawn().unwrap();
         let mut left = start("/tmp/assay-tool-0-7");
-        let others = ["/tmp/assay-tools-0-7".to_owned(), format!("{}0", folders_of(std::process::id()))];
+        let locked = format!("{}{}", folders_of(0), std::process::id());
+        // Locked before it has a name that other tests sweep.
+        let unnamed = format!("/tmp/assay-test-{}", std::process::id());
+        fs::create_dir(&unnamed).unwrap();
+        let lock = fs::File::open(&unnamed).unwrap();
+        lock.lock().unwrap();
+        fs::rename(unnamed, &locked).unwrap();
+        let own = format!("{}0", folders_of(std::process::id()));
+        let others = ["/tmp/assay-tools-0-7".to_owned(), own, locked.clone()];
         let others = others.map(|folder| start(&folder));
         end_left_tools();
         assert_eq!(left.wait().unwrap().signal(), Some(9));
@@ -80,6 +86,7 @@ mod tests {
             other.kill().unwrap();
             other.wait().unwrap();
         }
+        fs::remove_dir(locked).unwrap();
     }
 
     #[test]

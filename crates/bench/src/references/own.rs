@@ -76,10 +76,16 @@ impl Folder {
 
 /// The lock, if the folder exists and nobody else holds it.
 fn held(path: &Path) -> Option<File> {
-    let folder = File::open(path).ok()?;
+    // Only a directory has this entry: to open a FIFO of another user would block.
+    let folder = File::open(path.join(".")).ok()?;
     folder.try_lock().ok()?;
     let [opened, there] = [folder.metadata().ok()?, fs::symlink_metadata(path).ok()?];
     ((opened.dev(), opened.ino()) == (there.dev(), there.ino())).then_some(folder)
+}
+
+/// Whether another process holds it, also one whose number is unknown here.
+pub(super) fn is_held(path: &Path) -> bool {
+    path.exists() && held(path).is_none()
 }
 
 fn sweep(parent: &Path) {

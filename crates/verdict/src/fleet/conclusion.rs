@@ -8,6 +8,9 @@ use stats::fleet::ENOUGH_NODES;
 
 use super::problems::{count, problem};
 
+/// Facts that are listed where they differ, and leave nodes with equal results equal.
+const SOFTWARE: [&str; 3] = ["kernel", "system", "microcode"];
+
 /// Sets the verdict of a document and its doubts, by everything else in it.
 pub fn conclude(document: &mut ClusterDocument) {
     document.doubts = doubts(document);
@@ -85,8 +88,9 @@ fn too_wide(document: &ClusterDocument) -> Vec<Problem> {
 }
 
 fn differences(document: &ClusterDocument) -> Option<Problem> {
-    let facts: BTreeSet<&str> = document.differences.iter().map(|of| of.fact.as_str()).collect();
-    let nodes: BTreeSet<&String> = document.differences.iter().flat_map(|of| &of.nodes).collect();
+    let of_hardware = || document.differences.iter().filter(|of| !SOFTWARE.contains(&of.fact.as_str()));
+    let facts: BTreeSet<&str> = of_hardware().map(|of| of.fact.as_str()).collect();
+    let nodes: BTreeSet<&String> = of_hardware().flat_map(|of| &of.nodes).collect();
     let first = facts.first()?.replace('_', " ");
     let more = if facts.len() > 1 { format!(" and {} more", facts.len() - 1) } else { String::new() };
     let text = format!("the nodes differ in {first}{more}");

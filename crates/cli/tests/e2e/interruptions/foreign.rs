@@ -132,6 +132,34 @@ fn nothing_is_written_unasked_into_a_folder_of_another_user_or_through_its_links
 }
 
 #[test]
+fn a_plan_of_another_user_is_read_and_neither_run_nor_written_to() {
+    if !is_root() || !has("timeout") || !has("mkfifo") {
+        return skip("a plan of another user", "root, timeout or mkfifo is missing");
+    }
+    let scratch = Scratch::new();
+    let (plan, victim) = (scratch.join("plan"), scratch.join("victim"));
+    succeed(&scratch, &format!("cluster plan --nodes n1,n2 --area cpu {}", plan.display()));
+    fs::create_dir(&victim).unwrap();
+    symlink(&victim, plan.join("report")).unwrap();
+    assert!(given_away(&plan));
+    let shown = plan.display();
+    for command in ["run", "report"] {
+        let refused = within_patience(&scratch, &format!("cluster {command} {shown}"));
+        assert!(refused.status == Some(2) && refused.stderr.contains("another user"), "{command}: {refused:?}");
+    }
+    assert_eq!(within_patience(&scratch, &format!("cluster status {shown}")).status, Some(0));
+    let own = scratch.join("own.json");
+    succeed(&scratch, &format!("cluster report {shown} --format json -o {}", own.display()));
+    assert!(own.exists() && fs::read_dir(&victim).unwrap().next().is_none());
+    fs::remove_file(plan.join("plan.json")).unwrap();
+    assert!(Command::new("mkfifo").arg(plan.join("plan.json")).status().unwrap().success());
+    for command in ["run", "report", "status"] {
+        let refused = within_patience(&scratch, &format!("cluster {command} {shown}"));
+        assert_eq!(refused.status, Some(2), "{command}: {refused:?}");
+    }
+}
+
+#[test]
 fn a_run_is_not_swept_from_another_pid_namespace() {
     if !is_root() || !has("unshare") {
         return skip("another PID namespace", "root or unshare is missing");
