@@ -44,7 +44,7 @@ fn report_in(text: &str) -> &str {
     ""
 }
 
-/// A value with every key of its objects; serde_json keeps the last of equal keys.
+/// A value with every key of its objects; `serde_json` keeps the last of equal keys.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Node {
