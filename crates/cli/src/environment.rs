@@ -43,11 +43,8 @@ pub(crate) fn called_as(words: Vec<String>) {
 /// Whether to colour output, as `--color` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal that wants colours.
     Auto,
-    /// Also in files and pipes.
     Always,
-    /// Nowhere.
     Never,
 }
 

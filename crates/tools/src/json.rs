@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
 
 use crate::output::Output;
@@ -75,20 +74,20 @@ struct Pairs(Vec<(String, Node)>);
 
 impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(PairsVisitor)
+        deserializer.deserialize_map(PairsReader)
     }
 }
 
-struct PairsVisitor;
+struct PairsReader;
 
-impl<'de> Visitor<'de> for PairsVisitor {
+impl<'de> de::Visitor<'de> for PairsReader {
     type Value = Pairs;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
         let mut pairs = Vec::new();
         while let Some(pair) = map.next_entry()? {
             pairs.push(pair);

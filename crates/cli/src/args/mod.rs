@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) measure: Measure,
 
-    /// Colour the output.
+    /// Colour the output: auto is on a terminal.
     #[arg(
         long,
         global = true,
