@@ -61,7 +61,7 @@ fn phrases_of_file(file: &File, list: &List) -> Vec<Violation> {
         }
     }
     for token in file.tokens.iter().filter(|token| !token.is_literal) {
-        let is_accepted = |phrase: &&Phrase| phrase.except.contains(&token.text.to_string());
+        let is_accepted = |phrase: &&Phrase| phrase.except.contains(&token.text);
         for phrase in list.phrase.iter().filter(|phrase| phrase.names && !is_accepted(phrase)) {
             let name = token.text.to_lowercase();
             if let Some(found) = phrase.find.iter().find(|word| name.split('_').any(|part| part == **word)) {
