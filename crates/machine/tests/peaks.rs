@@ -187,6 +187,14 @@ fn kinds_of_core_are_summed_apart() {
 }
 
 #[test]
+fn a_cap_of_the_kernel_lowers_the_boost_limit() {
+    let mut machine = recorded("intel-raptor-lake-core-i7-1370p");
+    machine.cpu.clock_cap_hz = Some(1.6e9);
+    let peaks = cpu_peaks(&machine, DP_AVX2, &(0..20).collect::<Vec<_>>(), None, None);
+    assert!(near(find(&peaks, PeakKind::Boost).unwrap().value, (6.0 * 16.0 + 8.0 * 8.0) * 1.6e9));
+}
+
+#[test]
 fn threads_go_to_fast_cores_first_and_to_siblings_last() {
     let order = recorded("intel-raptor-lake-core-i7-1370p").cpu.placement_order();
     assert_eq!(order[..6], [0, 2, 4, 6, 8, 10]);

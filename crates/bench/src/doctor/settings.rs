@@ -4,7 +4,7 @@
 
 use model::doctor::Check;
 use model::machine::Machine;
-use model::number::{percent_whole as percent, size_rounded as rounded};
+use model::number::{clock, percent_whole as percent, size_rounded as rounded};
 use model::surroundings::{IDLE_NICE, Settings};
 use model::warning::WarningCode;
 
@@ -94,7 +94,7 @@ fn processor(facts: &Facts<'_>) -> Vec<Check> {
     ];
     checks.push(priority(facts.settings.nice));
     checks.extend(cpus(facts.settings));
-    checks.extend(clock_settings(facts.settings));
+    checks.extend(clock_settings(facts.settings, facts.machine.cpu.clock_cap_hz));
     checks
 }
 
@@ -124,7 +124,7 @@ fn part(some: usize, all: usize) -> String {
     if some == all { format!("All CPUs ({all})") } else { format!("{some} of {all} CPUs") }
 }
 
-fn clock_settings(settings: &Settings) -> Vec<Check> {
+fn clock_settings(settings: &Settings, cap_hz: Option<f64>) -> Vec<Check> {
     let slow = settings.slow_governors();
     let governor = match settings.governors.join(", ") {
         none if none.is_empty() => passed(
@@ -136,7 +136,11 @@ fn clock_settings(settings: &Settings) -> Vec<Check> {
     };
     let turbo = match settings.turbo {
         None => passed(WarningCode::TurboOff.name(), "Unknown: the kernel reports no turbo setting."),
-        Some(true) => passed(WarningCode::TurboOff.name(), "Turbo is allowed."),
+        Some(true) => {
+            let cap = cap_hz
+                .map_or(String::new(), |hz| format!(", and a setting of the kernel caps the clock at {}", clock(hz)));
+            passed(WarningCode::TurboOff.name(), &format!("Turbo is allowed{cap}."))
+        }
         Some(false) => judged(WarningCode::TurboOff, 1.0, "Turbo is switched off."),
     };
     vec![governor, turbo]
@@ -389,6 +393,11 @@ mod tests {
         let advice = |code: &str| checks.iter().find(|check| check.code == code).unwrap().advice.clone();
         assert!(advice("governor").contains("cpupower") && advice("turbo_off").contains("no_turbo"));
         assert!(found(checks).is_empty());
+        let mut capped = well();
+        capped.cpu.clock_cap_hz = Some(1.6e9);
+        let checks = all(&capped, &settings_of_two(), Some(&target()), |_| {});
+        let turbo = checks.iter().find(|check| check.code == "turbo_off").unwrap();
+        assert_eq!(turbo.text, "Turbo is allowed, and a setting of the kernel caps the clock at 1.60 GHz.");
     }
 
     #[test]

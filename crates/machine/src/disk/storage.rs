@@ -63,13 +63,17 @@ fn disk(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Disk> {
     Some(Disk { data_sheet: Drive::sheet(&found), ..found })
 }
 
-/// Whether a block device holds no data of its own: a path to an `NVMe` disk, an optical drive, memory.
+/// Whether a block device is no disk: a path to an `NVMe` disk, an optical drive, memory, an `eMMC`'s boot partition.
 fn is_no_disk(root: &Sysroot, name: &str) -> bool {
     /// `TYPE_ROM` and `TYPE_WORM` (`include/scsi/scsi_proto.h`).
     const OPTICAL: [u32; 2] = [5, 4];
     let number = |file: &str| root.number::<u32>(&format!("{BLOCK}/{name}/{file}"));
     let is_memory = ["zram", "ram"].iter().any(|word| number_after(name, word).is_some());
-    is_memory || number("hidden") == Some(1) || number("device/type").is_some_and(|kind| OPTICAL.contains(&kind))
+    let is_firmware = name.starts_with("mmcblk") && (name.contains("boot") || name.ends_with("rpmb"));
+    is_memory
+        || is_firmware
+        || number("hidden") == Some(1)
+        || number("device/type").is_some_and(|kind| OPTICAL.contains(&kind))
 }
 
 fn queue(root: &Sysroot, name: &str, path: Option<&str>) -> DiskQueue {

@@ -70,6 +70,14 @@ impl ChannelsInUse {
             let packages = (0..of as usize).map(|package| (package, 1, 1)).collect();
             return Some(Self { packages, of, words: String::new() });
         }
+        let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
+        let plural = if names.len() == 1 { "" } else { "s" };
+        let words = format!("node{plural} {}", names.join(", "));
+        if machine.cpu.packages.is_some_and(|packages| packages > of) {
+            // Packages that a hypervisor made up: the nodes share all channels.
+            let [used, all] = [used.len(), with_cpus.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+            return Some(Self { packages: vec![(0, used, all)], of: 1, words });
+        }
         let packages_of = |node: &NumaNode| -> BTreeSet<u32> {
             node.cpus.iter().filter_map(|cpu| machine.cpu.place(*cpu)).map(|place| place.package).collect()
         };
@@ -78,9 +86,6 @@ impl ChannelsInUse {
         };
         let in_use: BTreeSet<u32> = used.iter().flat_map(|node| packages_of(node)).collect();
         let share = |package: &u32| (*package as usize, count(&used, package), count(&with_cpus, package));
-        let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
-        let plural = if names.len() == 1 { "" } else { "s" };
-        let words = format!("node{plural} {}", names.join(", "));
         Some(Self { packages: in_use.iter().map(share).collect(), of, words })
     }
 
@@ -96,6 +101,7 @@ impl ChannelsInUse {
         for (package, used, nodes) in &self.packages {
             let own = match by_package.get(*package) {
                 Some(own) if as_many => *own,
+                _ if self.of == 1 => all,
                 _ if even && all.is_multiple_of(self.of) => all / self.of,
                 _ => {
                     exact = false;
@@ -327,6 +333,15 @@ mod tests {
         one.numa.clear();
         one.cpu.topology.iter_mut().for_each(|place| place.node = None);
         assert_eq!(first(&one, &[], &[0]).2, "24 channels x 4800 MT/s x 8 B");
+    }
+
+    #[test]
+    fn a_node_of_a_guest_with_a_package_for_each_cpu_has_its_share() {
+        let mut guest = machine(1, memory(24, &[]));
+        guest.cpu.packages = Some(16);
+        guest.cpu.hypervisor_bit = Some(true);
+        guest.cpu.topology.iter_mut().for_each(|place| place.package = place.cpu);
+        assert_eq!(first(&guest, &[], &[0]).2, "12 of 24 channels (node 0) x 4800 MT/s x 8 B");
     }
 
     #[test]

@@ -78,8 +78,16 @@ struct Cores<'m> {
 
 impl Cores<'_> {
     /// The clock of a peak and its source. Where the clocks of the kernel's vectors are published, they count: the base clock,
-    /// and the highest clock of all cores.
+    /// and the highest clock of all cores. A boost clock is at most the kernel's cap.
     fn clock(&self, machine: &Machine, kind: PeakKind, kernel: CpuKernel) -> Option<(f64, String)> {
+        let (hz, of) = self.uncapped_clock(machine, kind, kernel)?;
+        match machine.cpu.clock_cap_hz {
+            Some(cap) if kind == PeakKind::Boost && cap < hz => Some((cap, source(machine, "cpu.clock_cap_hz"))),
+            _ => Some((hz, of)),
+        }
+    }
+
+    fn uncapped_clock(&self, machine: &Machine, kind: PeakKind, kernel: CpuKernel) -> Option<(f64, String)> {
         let vectors = vector_clocks(machine, kernel.isa).filter(|_| kernel.op == CpuOp::Fma);
         let of_vectors = match kind {
             PeakKind::Boost if Some(self.number) == machine.cpu.cores => vectors.and_then(|clocks| clocks.all_core_hz),

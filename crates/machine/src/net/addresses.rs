@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::net::namespace;
 use crate::net::routes::{on_link, own_version_4};
+use crate::net::{interfaces, namespace};
 use crate::sysroot::Sysroot;
 
 /// One of this machine's addresses.
@@ -22,9 +22,8 @@ pub fn own_addresses(root: &Sysroot) -> Vec<OwnAddress> {
     let mut found: Vec<OwnAddress> = version_4(root).into_iter().chain(version_6(root)).collect();
     let in_sysfs = namespace::read(root).in_sysfs;
     let speed = |own: &OwnAddress| {
-        let text = root.text(&format!("sys/class/net/{}/speed", own.interface.as_deref()?))?;
-        // -1 is unknown.
-        text.trim().parse::<i64>().ok().filter(|speed| in_sysfs && *speed > 0)
+        // Whole numbers have an order.
+        interfaces::speed(root, own.interface.as_deref()?).filter(|_| in_sysfs).map(f64::to_bits)
     };
     found.sort_by_cached_key(|own| (own.address.is_loopback(), Reverse(speed(own)), own.address));
     found
@@ -86,7 +85,7 @@ mod tests {
             )
             .file("sys/class/net/eth0/speed", "1000\n")
             .file("sys/class/net/ib0/speed", "200000\n")
-            .file("sys/class/net/lo/speed", "-1\n");
+            .file("sys/class/net/lo/speed", "4294967295\n");
         let found: Vec<(String, Option<String>)> =
             own_addresses(&fixture.root()).into_iter().map(|own| (own.address.to_string(), own.interface)).collect();
         let expected =

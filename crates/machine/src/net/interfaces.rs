@@ -39,6 +39,12 @@ pub(crate) fn interface(root: &Sysroot, name: &str, under_hypervisor: bool) -> O
 }
 
 /// An interface that sysfs does not describe: of the same name it may have another namespace's.
+/// The link's speed in 10^6 bit/s; -1 is unknown, which some drivers report without its sign.
+pub(super) fn speed(root: &Sysroot, name: &str) -> Option<f64> {
+    let speed = root.number::<f64>(&format!("{INTERFACES}/{name}/speed"))?;
+    ((1.0..=FASTEST).contains(&speed) && !UNKNOWN_SPEEDS.contains(&speed)).then_some(speed)
+}
+
 fn undescribed(name: &str) -> Nic {
     let kind = (name == "lo").then(|| "loopback".to_owned());
     Nic { name: name.to_owned(), kind, ..Nic::default() }
@@ -51,9 +57,7 @@ fn described(root: &Sysroot, name: &str, under_hypervisor: bool) -> Option<Nic> 
     let queues = root.names(&file("queues"));
     let count = |prefix: &str| u32::try_from(queues.iter().filter(|queue| queue.starts_with(prefix)).count()).ok();
     let known = |count: Option<u32>| count.filter(|count| *count > 0);
-    // In 10^6 bit/s; -1 is unknown, which some drivers report without its sign.
-    let speed = root.number::<f64>(&file("speed")).filter(|speed| (1.0..=FASTEST).contains(speed));
-    let speed = speed.filter(|speed| !UNKNOWN_SPEEDS.contains(speed));
+    let speed = speed(root, name);
     let (layer, lower) = layers(root, name);
     let uevent = root.text(&file("device/uevent")).unwrap_or_default();
     let pci_address = uevent.lines().find_map(|line| line.strip_prefix("PCI_SLOT_NAME=")).map(str::to_owned);

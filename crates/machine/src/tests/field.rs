@@ -107,7 +107,9 @@ fn cores_with_and_without_siblings_are_of_two_kinds() {
 #[test]
 fn paths_optical_drives_and_memory_are_no_disks() {
     let disk = |fixture: Fixture, name: &str| fixture.file(&format!("sys/block/{name}/size"), "2097152\n");
-    let fixture = ["nvme1n1", "nvme1c1n1", "sr0", "zram0", "sda"].into_iter().fold(Fixture::new("no-disks"), disk);
+    let fixture = ["nvme1n1", "nvme1c1n1", "sr0", "zram0", "mmcblk0boot1", "sda"]
+        .into_iter()
+        .fold(Fixture::new("no-disks"), disk);
     let fixture = fixture
         .file("sys/block/nvme1c1n1/hidden", "1\n")
         .file("sys/block/sr0/device/type", "5\n")
