@@ -11,13 +11,13 @@ pub(super) fn tarball(release: &Release, program: &Path, system: &str) -> Result
     let name = format!("assay-{}-x86_64-{system}", release.version);
     let folder = release.stage.join(&name);
     release.copy(program, &folder.join("assay"))?;
-    for text in TEXTS {
+    for text in TEXTS.into_iter().filter(|text| *text != "CHANGELOG.md") {
         release.copy(&release.shell.root().join(text), &folder.join(text))?;
     }
     let share = release.stage.join("usr/share");
     let copy = format!(
         "mkdir -p completions man/man1 && cp {0}/bash-completion/completions/assay completions/assay.bash && \
-         cp {0}/zsh/site-functions/_assay {0}/fish/vendor_completions.d/assay.fish completions && cp {0}/man/man1/* man/man1",
+         cp {0}/zsh/site-functions/_assay {0}/fish/vendor_completions.d/assay.fish completions && cp {0}/man/man1/* man/man1 && gunzip man/man1/*",
         share.display()
     );
     must(release.command("sh", &["-c", &copy]).current_dir(&folder))?;
@@ -37,10 +37,6 @@ pub(super) fn wheel(release: &Release, program: &Path, platform: &str) -> Result
     let folder = release.stage.join(format!("wheel-{platform}"));
     let [data, info] = ["data", "dist-info"].map(|kind| folder.join(format!("{base}.{kind}")));
     release.copy(program, &data.join("scripts/assay"))?;
-    let man = release.stage.join("usr/share/man/man1");
-    for page in fs::read_dir(&man).map_err(|error| format!("{}: {error}", man.display()))?.flatten() {
-        release.copy(&page.path(), &data.join("data/share/man/man1").join(page.file_name()))?;
-    }
     for licence in &TEXTS[2..] {
         release.copy(&release.shell.root().join(licence), &info.join("licenses").join(licence))?;
     }
@@ -67,6 +63,10 @@ pub(super) fn packages(release: &Release) -> Result<(), String> {
     let [made, recipe] =
         [&release.made, &release.shell.root().join("packaging/nfpm.yaml")].map(|path| path.display().to_string());
     let made = format!("{made}/");
+    // Packages keep the times of the files, which are those of this build.
+    let date = format!("@{}", release.epoch);
+    let touch = ["usr", "-exec", "touch", "--no-dereference", "--date", &date, "{}", "+"];
+    must(release.command("find", &touch).current_dir(&release.stage))?;
     for packager in ["deb", "rpm"] {
         let mut command = release.command("nfpm", &["package", "-f", &recipe, "-p", packager, "-t", &made]);
         must(command.env("VERSION", &release.version).current_dir(&release.stage))?;
