@@ -125,7 +125,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("sacctmgr", "case \"$*\" in *assoc*) echo 'limited|||normal||2||';; *) echo 'normal||||';; esac\n"),
     (
         "squeue",
-        "for job in $STATE/*.pid; do [ -e \"$job\" ] || continue; kill -0 $(cat \"$job\") 2>/dev/null &&\n\
+        "for job in $STATE/*.pid; do [ -e \"$job\" ] || continue; grep -qs '^State:.[^Z]' /proc/$(cat \"$job\")/status &&\n\
          echo \"$(basename \"$job\" .pid)|R|None\"; done; true\n",
     ),
     ("scancel", "kill -TERM -- -$(cat $STATE/$1.pid)\n"),
