@@ -117,7 +117,7 @@ fn messages_that_cannot_be_cut_are_sent_as_datagrams() {
         outbox.in_use().collect::<Vec<_>>()
     };
     let (near, far) = pair(HOMES[0]);
-    // Without checksums the kernel cuts no message, and says so on sending.
+    // Without checksums the kernel cuts no message, and refuses to send one that it would have to cut.
     set_socket_option(near.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
     assert_eq!(in_use(&near, &far), ["sendmmsg"]);
     let (near, far) = pair(HOMES[0]);
