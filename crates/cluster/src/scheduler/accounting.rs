@@ -87,7 +87,7 @@ impl Accounting {
     }
 
     /// The first limit of Slurm's hierarchy: the partition's QOS, the job's, the association
-    /// (slurm.schedmd.com/resource_limits.html).
+    /// (<https://slurm.schedmd.com/resource_limits.html>).
     fn wall(&self, association: &Association, qos: Option<&str>, partition: &Partition) -> Option<TimeLimit> {
         let of = |name: Option<&str>| {
             let seconds = self.quality(name)?.longest?;
