@@ -8,6 +8,7 @@ use model::cluster::PLAN_SCHEMA;
 use model::experiment::Area;
 use model::number::rough_duration;
 
+use crate::scheduler::accounting::TimeLimit;
 use crate::scheduler::error::SchedulerError;
 
 /// A result of this crate.
@@ -64,6 +65,8 @@ pub enum Error {
         .0.escape_debug()
     )]
     NodeName(String),
+    #[error("all pairs of {0} nodes are too many: at most {1} nodes. Use --pairs ring")]
+    TooManyPairs(usize, usize),
     #[error("the node '{0}' is listed twice. List each node once")]
     DuplicateNode(String),
     #[error(
@@ -71,11 +74,11 @@ pub enum Error {
     )]
     EmptyArea(Area),
     #[error(
-        "the task {task} takes about {}, but jobs in the partition '{partition}' can take {}, of which {} are for tasks. \
-         Choose another partition, or plan less with --filter or --repeat",
-        rough_duration(*seconds), rough_duration(*limit), rough_duration(*usable)
+        "the task {task} takes about {}, but jobs in the partition '{partition}' can take {} (limit of {}), of which {} are \
+         for tasks. Choose another partition, or plan less with --filter or --repeat",
+        rough_duration(*seconds), rough_duration(limit.seconds as f64), limit.by, rough_duration(*usable)
     )]
-    TimeLimit { task: String, seconds: f64, partition: String, limit: f64, usable: f64 },
+    TimeLimit { task: String, seconds: f64, partition: String, limit: TimeLimit, usable: f64 },
     #[error("a lease must be between 1 s and a day, not {0} s")]
     LeaseSeconds(f64),
     #[error("{0}")]

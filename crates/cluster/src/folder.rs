@@ -2,8 +2,8 @@
 //! write what; [`model::cluster`] has the contents.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -196,6 +196,18 @@ fn make_inside_plan(path: &Path) -> io::Result<()> {
 pub fn read<T: FromJson>(path: &Path) -> io::Result<T> {
     T::from_json(&read_regular(path, MOST_DOCUMENT_BYTES)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Bytes at the end of a log in which a reason is searched: some hundred lines from as many nodes.
+const TAIL_BYTES: u64 = 32 << 10;
+
+/// The end of a log.
+pub(crate) fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes a file of the folder whole or not at all, and the folders that it is in.

@@ -45,6 +45,7 @@ const PARTS: &[Part] = &[
     Part { name: "allocation", about: "inside salloc; pairs of nodes; HPL by srun", run: accept::allocation },
     Part { name: "trouble", about: "what goes wrong with a scheduler, and what is said then", run: trouble::run },
     Part { name: "trials", about: "kill and cancel at random, continue: every task exactly once", run: trials::run },
+    Part { name: "pairs", about: "the same while pairs of nodes are measured", run: trials::pairs },
     Part { name: "slowed", about: "a node with a CPU quota is named with its cause", run: slowed::run },
 ];
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::accept::check;
 use super::config::NODES;
-use super::daemons;
-use super::plan::Plan;
+use super::daemons::{self, until};
+use super::plan::{PATIENCE, Plan};
 use super::queue::jobs;
 use super::rig;
 use stats::random::Random;
@@ -39,7 +39,12 @@ pub(super) fn run(_: &Shell) -> Tally {
     for trial in 0..TRIALS {
         let (disturbance, moment) = of_trial(trial, &mut random);
         let name = format!("trial {}: {disturbance:?} after {} ms", trial + 1, moment.as_millis());
-        let result = rig::ready().and_then(|()| once(trial, disturbance, moment, &mut random));
+        let made = || Plan::made(&format!("trial-{}", trial + 1), &[]);
+        let begun = |_: &Plan| {
+            std::thread::sleep(moment);
+            Ok(())
+        };
+        let result = rig::ready().and_then(|()| once(&made()?, disturbance, &begun, &mut random));
         hit += usize::from(matches!(result, Ok(true)));
         tally.add(check(&name, result.map(drop)));
     }
@@ -49,16 +54,40 @@ pub(super) fn run(_: &Shell) -> Tally {
     tally
 }
 
+/// The same while pairs of nodes are measured.
+pub(super) fn pairs(_: &Shell) -> Tally {
+    let mut random = Random::new(SEED);
+    let mut tally = Tally::default();
+    for (trial, disturbance) in DISTURBANCES.into_iter().enumerate() {
+        let (_, moment) = of_trial(trial, &mut random);
+        let made = || Plan::made(&format!("pairs-trial-{}", trial + 1), &["--pairs", "all"]);
+        let begun = |plan: &Plan| {
+            until("the first pair", PATIENCE, || plan.folder.join("net/call.json").exists())?;
+            std::thread::sleep(moment);
+            Ok(())
+        };
+        let met = rig::ready().and_then(|()| once(&made()?, disturbance, &begun, &mut random));
+        let met = met.and_then(|met| if met { Ok(()) } else { Err("nothing was there to disturb".to_owned()) });
+        tally.add(check(&format!("pairs: {disturbance:?} {} ms after the first call", moment.as_millis()), met));
+    }
+    tally
+}
+
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> Option<T> {
     of.get(usize::try_from(random.below(of.len() as u64)).ok()?).copied()
 }
 
-fn once(trial: usize, disturbance: Disturbance, moment: Duration, random: &mut Random) -> Result<bool, String> {
-    let plan = Plan::made(&format!("trial-{}", trial + 1), &[])?;
+/// Runs a plan, disturbs it when `begun` returns, and runs it again; whether there was something to disturb.
+fn once(
+    plan: &Plan,
+    disturbance: Disturbance,
+    begun: &dyn Fn(&Plan) -> Result<(), String>,
+    random: &mut Random,
+) -> Result<bool, String> {
     let mut first = plan.begin(&["--no-confirm"], "first.txt")?;
-    std::thread::sleep(moment);
+    begun(plan)?;
     let met = match disturbance {
-        Disturbance::Node => crash(&plan, random)?,
+        Disturbance::Node => crash(plan, random)?,
         Disturbance::Worker => {
             let victim = pick(random, &plan.workers(None));
             daemons::signal("KILL", victim.as_slice());
@@ -96,7 +125,6 @@ fn crash(plan: &Plan, random: &mut Random) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::PATIENCE;
     use super::*;
 
     #[test]

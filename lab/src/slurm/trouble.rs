@@ -113,7 +113,7 @@ fn node_down() -> Result<(), String> {
     })?;
     let said = plan.run(&["--no-confirm", "--unreachable-timeout", "20s"]);
     holds(said.status.is_some_and(|status| status != 0), "a node that was not measured is no success", &said)?;
-    says(&said, &["n3", "is abandoned", "was not available"])?;
+    says(&said, &["n3", "is skipped", "was not available"])?;
     let report = plan.report()?;
     let state = |node: usize| report["nodes"][node]["state"].as_str().unwrap_or_default().to_owned();
     let others = [0, 1, 3].map(state);
@@ -138,7 +138,7 @@ fn cancelled() -> Result<(), String> {
         until("the end of the workers", Duration::from_mins(1), || plan.workers(None).is_empty())?;
     }
     let said = run.wait(PATIENCE);
-    holds(said.well(), "no node should have been given up, and no attempt have failed", &said)?;
+    holds(said.well(), "no node should be skipped, and no attempt fail", &said)?;
     says(&said, &["was cancelled", "the scheduler reports CANCELLED"])?;
     let status = plan.status(&[]);
     holds(status.well(), "the status after the end", &status)?;
@@ -208,7 +208,7 @@ fn not_shared() -> Result<(), String> {
         daemons::kill(&file)?;
         let said = said?;
         holds(said.status == Some(1), "a node that was not measured is no success", &said)?;
-        says(&said, &[&format!("the node '{node}' is abandoned"), "cannot read the plan's folder"])?;
+        says(&said, &[&format!("the node '{node}' is skipped"), "cannot read the plan's folder"])?;
         let report = plan.report()?;
         let nodes = report["nodes"].as_array().filter(|nodes| nodes.len() == NODES.len());
         for (index, found) in nodes.ok_or("the report does not have all nodes")?.iter().enumerate() {

@@ -90,6 +90,11 @@ pub(crate) struct PlanArgs {
     /// Not these nodes.
     #[arg(long, value_name = "LIST", help_heading = NODES)]
     pub(crate) exclude: Option<String>,
+    /// Do not reserve whole nodes; results then contain other jobs' load.
+    ///
+    /// Jobs get the CPUs and memory of --sbatch lines, such as --cpus-per-task, else the site's default.
+    #[arg(long, help_heading = NODES, conflicts_with = "hosts")]
+    pub(crate) shared: bool,
     /// The suite, or a file that ends in .toml.
     #[arg(long, value_name = "SUITE", default_value = "quick", help_heading = WORKLOAD)]
     pub(crate) suite: String,

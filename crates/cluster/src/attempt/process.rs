@@ -1,7 +1,6 @@
 //! The child process of an attempt.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,14 +13,13 @@ use sys::process::signal_name;
 use super::context::{NodeContext, ProcessEnd};
 use crate::claims::lease::Lease;
 use crate::error::{Error, Result, cannot_write};
+use crate::folder::tail;
 
 /// How often a child process is polled: each wake-up costs the measured CPUs some microseconds.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Seconds between SIGTERM and SIGKILL, in which a run stores its finished samples.
 const GRACE_SECONDS: f64 = 10.0;
-/// Bytes at the end of a child's messages in which the reason is searched.
-const SAID_BYTES: u64 = 8 << 10;
-pub(crate) const SAID: &str = "said.txt";
+pub(crate) const STDERR: &str = "stderr.txt";
 
 pub(crate) fn append_to(work: &Path, name: &str) -> Result<File> {
     let path = work.join(name);
@@ -76,14 +74,7 @@ pub(crate) fn end(child: &mut Child, grace_seconds: f64) {
 }
 
 pub(crate) fn last_words(work: &Path) -> String {
-    let tail = File::open(work.join(SAID)).and_then(|mut file| {
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(SAID_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    });
-    let tail = tail.unwrap_or_default();
+    let tail = tail(&work.join(STDERR)).unwrap_or_default();
     let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty());
     last.map_or_else(|| "the program printed nothing".to_owned(), |line| format!("the program printed: {line}"))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use model::cluster::{Claim, Outcome, OutcomeStatus, Plan};
 
 use super::context::{AttemptResult, NodeContext, outcome};
-use super::process::SAID;
+use super::process::STDERR;
 use crate::claims::claim::{self, ClaimId, HeldClaim, HolderState};
 use crate::claims::lease::Lease;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::tasks::{self, lost_name};
 pub(crate) fn publish(context: &NodeContext<'_>, lease: &Lease, outcome: &Outcome) -> Result<AttemptResult> {
     let held = lease.held();
     let work = context.work_folder(&held.seen());
-    let said = work.join(SAID);
+    let said = work.join(STDERR);
     if fs::metadata(&said).is_ok_and(|data| data.len() == 0) {
         let _ = fs::remove_file(&said);
     }

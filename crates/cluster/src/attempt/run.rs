@@ -15,7 +15,7 @@ use sys::clock::monotonic_raw_seconds;
 use super::context::{
     AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, PairChecks, ProcessEnd, ProgramCall, outcome,
 };
-use super::process::{POLL_INTERVAL, SAID, append_to, ending, last_words, wait_out};
+use super::process::{POLL_INTERVAL, STDERR, append_to, ending, last_words, wait_out};
 use super::publish::{fail, publish};
 use crate::claims::claim::{ClaimId, HeldClaim, claims};
 use crate::claims::lease::Lease;
@@ -198,7 +198,7 @@ impl Attempt<'_> {
         let mut command = Command::new(self.context.folder.program(self.context.plan));
         command.args(["attempt".to_owned(), std::process::id().to_string()]).args(words);
         command.env_clear().envs(self.context.environment.iter().map(|(name, value)| (name, value)));
-        command.stdout(Stdio::null()).stderr(append_to(work, SAID)?);
+        command.stdout(Stdio::null()).stderr(append_to(work, STDERR)?);
         let ended = wait_out(command, self.context, self.lease, self.call.most_seconds)?;
         if !matches!(ended, ProcessEnd::Exited(_)) {
             store::sweep(&work.join(RUN));

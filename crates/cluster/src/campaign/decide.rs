@@ -97,6 +97,7 @@ const NEVER: &[&str] = &[
     "QOSNotAllowed",
     "AccountNotAllowed",
     "AssociationTimeLimit",
+    "MaxWallDurationPerJobLimit",
     "LaunchFailedRequeuedHeld",
     "launch failed requeued held",
     "JobHeldAdmin",
@@ -159,8 +160,7 @@ impl View<'_> {
         }
         for meeting in &self.left.meetings {
             let gone = meeting.nodes.iter().find(|node| self.history.was_given_up(node));
-            let gone =
-                gone.filter(|node| **node != meeting.node).map(|node| format!("the node '{node}' was abandoned"));
+            let gone = gone.filter(|node| **node != meeting.node).map(|node| format!("the node '{node}' was skipped"));
             let why = gone.or_else(|| self.history.meetings_are_hopeless());
             actions.extend(why.map(|why| Action::Skip { meeting: meeting.clone(), why }));
         }
@@ -310,11 +310,15 @@ impl View<'_> {
         let is_idle =
             |node: &str| self.availability(node) == Availability::Idle && self.history.partition_of(node) == partition;
         let mut nodes: Vec<&str> = Vec::new();
+        let most = self.options.nodes_per_job.max(2) as usize;
         // Tasks whose nodes are all idle, as long as they fit.
         for meeting in meetings.iter().filter(|meeting| meeting.nodes.iter().all(|node| is_idle(node))) {
+            if nodes.len() >= most {
+                break;
+            }
             let new = meeting.nodes.iter().map(String::as_str).filter(|node| !nodes.contains(node));
             let new: Vec<&str> = new.collect();
-            if nodes.len() + new.len() <= self.options.nodes_per_job.max(2) as usize || nodes.is_empty() {
+            if nodes.len() + new.len() <= most || nodes.is_empty() {
                 nodes.extend(new);
             }
         }
@@ -325,14 +329,9 @@ impl View<'_> {
         job.map(Action::Submit).into_iter().collect()
     }
 
-    /// Without another action: wait, give up missing nodes, or stop.
+    /// Without another action: wait, skip missing nodes, or stop.
     fn otherwise(&self, meeting: bool) -> Action {
         let ours = self.ours().count();
-        let wanted = |node: &&str| {
-            self.left.nodes.get(*node).is_some_and(|left| left.alone > 0)
-                || meeting && self.left.meetings.iter().any(|meeting| meeting.nodes.iter().any(|other| other == node))
-        };
-        let nodes: Vec<&str> = self.left.nodes.keys().map(String::as_str).filter(wanted).collect();
         if ours > 0 {
             return Action::Wait { why: self.waiting_for(ours) };
         }
@@ -346,6 +345,10 @@ impl View<'_> {
             let why = format!("{} other jobs of this user fill the queue limit", self.state.queue.len());
             return Action::Wait { why };
         }
+        let joint: BTreeSet<&String> =
+            self.left.meetings.iter().filter(|_| meeting).flat_map(|meeting| &meeting.nodes).collect();
+        let wanted = self.left.nodes.iter().filter(|(node, left)| left.alone > 0 || joint.contains(node));
+        let nodes: Vec<&str> = wanted.map(|(node, _)| node.as_str()).collect();
         let down = nodes.iter().find_map(|node| match self.availability(node) {
             Availability::Down(why) => Some((*node, why, self.down_too_long(node))),
             _ => None,
@@ -370,7 +373,7 @@ impl View<'_> {
             },
             None if too_long.is_some() => Action::Stop { why: too_long.unwrap_or_default() },
             None if nodes.iter().all(|node| self.history.is_hopeless(node)) => {
-                Action::Wait { why: "abandoned nodes still have workers that another campaign started".to_owned() }
+                Action::Wait { why: "skipped nodes still have workers that another campaign started".to_owned() }
             }
             None => Action::Wait { why: format!("{} nodes are busy", nodes.len()) },
         }

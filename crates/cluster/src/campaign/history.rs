@@ -7,11 +7,11 @@ use model::cluster::{PlanNode, SubmittedJob};
 use super::remaining::Remaining;
 use crate::scheduler::job::{Availability, EndedBy, Job, JobTasks, Phase, Refusal, SchedulerState};
 
-/// Jobs in a row without a finished task after which a node is given up.
+/// Jobs in a row without a finished task after which a node is skipped.
 const FRUITLESS_JOBS: u32 = 3;
-/// Refused submissions in a row after which a node is given up, or the campaign if they were for several nodes.
+/// Refused submissions in a row after which a node is skipped, or the campaign ends if they were for several nodes.
 const REFUSALS: u32 = 10;
-/// Jobs in a row that were cancelled after which the campaign ends: someone does not want them.
+/// Jobs in a row that were cancelled after which the campaign ends.
 const CANCELS: u32 = 10;
 /// Jobs in a row that ended at their time limit, without a finished task, after which the campaign ends.
 const TIMEOUTS: u32 = 3;

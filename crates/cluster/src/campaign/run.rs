@@ -410,7 +410,7 @@ impl Campaign<'_, '_> {
         if ended == 0 {
             return Ok(Next::Pause);
         }
-        self.remark(format!("the node '{node}' is abandoned, with {ended} tasks: {why}"));
+        self.remark(format!("the node '{node}' is skipped, with {ended} tasks: {why}"));
         Ok(Next::AtOnce)
     }
 

@@ -211,7 +211,7 @@ pub(crate) fn holder(running: &Path, seen: &ClaimId, us: &Claim, lease: Duration
     Ok(if is_over(now_of(running)?, renewed, lease) { HolderState::Silent } else { HolderState::Alive })
 }
 
-fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
+pub(crate) fn is_over(now: SystemTime, renewed: SystemTime, lease: Duration) -> bool {
     now.duration_since(renewed).is_ok_and(|age| age > lease)
 }
 

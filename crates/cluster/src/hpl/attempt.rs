@@ -1,4 +1,4 @@
-//! One attempt at HPL across nodes by the first node's worker. `HPL.dat`, `hpl.txt` (its output) and `said.txt` stay in
+//! One attempt at HPL across nodes by the first node's worker. `HPL.dat`, `hpl.txt` (its output) and `stderr.txt` stay in
 //! the attempt's folder.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use super::size::{Member, Size, size};
 use crate::attempt::context::{
     AttemptResult, MOST_LOST, MOST_MORE_SECONDS, MOST_TIMES, NodeContext, ProcessEnd, outcome,
 };
-use crate::attempt::process::{SAID, append_to, last_words, wait_out};
+use crate::attempt::process::{STDERR, append_to, last_words, wait_out};
 use crate::attempt::publish::{fail, publish};
 use crate::claims::claim;
 use crate::claims::lease::Lease;
@@ -193,7 +193,7 @@ fn most_seconds(size: &Size) -> f64 {
 fn launched(context: &NodeContext<'_>, lease: &Lease, work: &Path, prepared: &Prepared) -> Result<ProcessEnd> {
     let input = work.join(hpl::INPUT);
     fs::write(&input, hpl::input(&prepared.size.params, TO_STDOUT)).map_err(cannot_write(&input))?;
-    let (printed, said) = (append_to(work, PRINTED)?, append_to(work, SAID)?);
+    let (printed, said) = (append_to(work, PRINTED)?, append_to(work, STDERR)?);
     // Through the plan's program, so that the launcher ends with this worker.
     let mut command = Command::new(context.folder.program(context.plan));
     command
@@ -215,6 +215,6 @@ fn judge(work: &Path, status: ExitStatus, size: &Size) -> Reasoned<Reading> {
     if let Some(signal) = status.signal() {
         return Err(format!("ended by signal {signal}; {}", last_words(work)));
     }
-    let output = Output { stdout: text(PRINTED)?, stderr: text(SAID)?, status: status.code() };
+    let output = Output { stdout: text(PRINTED)?, stderr: text(STDERR)?, status: status.code() };
     hpl::read("hpl", &output, &size.params)
 }

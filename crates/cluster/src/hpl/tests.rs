@@ -122,9 +122,9 @@ impl World {
 
 #[test]
 fn all_nodes_meet_and_one_launches() {
-    // Among the rest: the others hold still, with their marks, while it runs.
-    let holds = "ls \"$here\"/plan/net/call-*/ >> \"$here/marks\"\n";
-    let world = world(&[("n1", "a"), ("n2", "a"), ("n3", "a")], &format!("{holds}{SOLVES}"));
+    // All are marked as idle while it runs.
+    let idle = "ls \"$here\"/plan/net/idle >> \"$here/idle\"\n";
+    let world = world(&[("n1", "a"), ("n2", "a"), ("n3", "a")], &format!("{idle}{SOLVES}"));
     assert_eq!(world.all(), [const { IdleEnd::AllFinished }; 3]);
     let outcome = world.outcome("hpl");
     assert_eq!((outcome.status, outcome.reason.as_deref()), (OutcomeStatus::Ok, None));
@@ -134,8 +134,8 @@ fn all_nodes_meet_and_one_launches() {
     assert!(value("n") % 192.0 == 0.0 && value("flop_per_s") > 0.0, "{outcome:?}");
     let called = world.called();
     assert!(called.len() == 1 && called[0].starts_with("-np 3 /usr/bin/env "), "{called:?}");
-    let marks = fs::read_to_string(world.scratch.path().join("marks")).unwrap();
-    assert_eq!(marks.split_whitespace().collect::<Vec<_>>(), ["n1.begun", "n2.begun", "n3.begun"]);
+    let idle = fs::read_to_string(world.scratch.path().join("idle")).unwrap();
+    assert_eq!(idle.split_whitespace().collect::<Vec<_>>(), ["n1", "n2", "n3"]);
     let done = world.folder.tasks(State::Done, "n1").join("hpl");
     assert!(["HPL.dat", "hpl.txt"].iter().all(|name| done.join(name).is_file()), "kept as it was");
     let evaluated = evaluate(&world.folder, world.plan.program.clone()).unwrap().hpl;

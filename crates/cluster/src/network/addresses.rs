@@ -114,7 +114,7 @@ mod tests {
     fn an_address_that_both_have_leads_to_ourselves() {
         let record = |claim: Claim| ServerRecord {
             addresses: vec!["172.17.0.1:5".into(), "192.0.2.9:5".into()],
-            key_file: "door-a.key".into(),
+            key_file: "server-a.key".into(),
             claim,
         };
         let own = own(&[("172.17.0.1", "docker0"), ("192.0.2.2", "eth0")]);

@@ -1,7 +1,7 @@
-//! Measuring pairs of nodes: an idle worker starts a server ([`super::server`]), and measures the pairs in which its node
-//! is the client whenever it has the network slot ([`super::slot`]).
+//! Measuring pairs of nodes: an idle worker starts a server ([`super::server`]) and measures the pairs in which its node is
+//! the client when it is called. One of the workers calls ([`super::slot`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, SystemTime};
 
@@ -9,25 +9,22 @@ use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
 
 use super::idle::{IdleEnd, IdleWorker};
-use super::pairs::{PAIR_SECONDS, Pair, name, named_rounds, pairs_of};
+use super::pairs::{PAIR_SECONDS, Pair, name, named_rounds, pairs_of, rounds_alone};
 use super::server::{NodeServer, PeerServer, find_server, reach};
-use super::slot::{BEGIN_SECONDS, BEGUN, ENDED, NetworkSlot, ReadyNode, RoundCall, nodes_to_call};
+use super::slot::{BEGUN, ENDED, NetworkSlot, PAIR_TIMEOUT_SECONDS};
 use crate::attempt::context::{PairChecks, ProgramCall};
 use crate::attempt::publish::return_lost_tasks;
 use crate::attempt::run::attempt;
 use crate::claims::claim;
 use crate::claims::lease::{Lease, lock};
 use crate::error::{Error, Result};
-use crate::folder::State;
+use crate::folder::{Folder, State};
 use crate::tasks::lease;
 
 /// What is measured of a pair. The time budget is for networks so slow that one sample is all there is time for.
 const OPTIONS: &str = "--protocol tcp --mode stream,pingpong --threads 1 --repeat 5 --time-budget 60s";
-const MOST_SECONDS: f64 = 75.0;
 /// A worker with less time left than this, in seconds, measures no further pair.
 const LEAST_SECONDS: f64 = 3.0 * PAIR_SECONDS;
-/// Timeout of a round for its caller, in seconds.
-const ROUND_SECONDS: f64 = BEGIN_SECONDS + MOST_SECONDS;
 const SUITE: &str = "net";
 /// Seconds between two looks of a waiting worker for a call, among few nodes and among many. The pairs of a round start up
 /// to this far apart.
@@ -68,43 +65,87 @@ pub(crate) fn measure_pairs(worker: &IdleWorker<'_>) -> Result<IdleEnd> {
 }
 
 type Servers = BTreeMap<String, PeerServer>;
+type Named = (String, String);
 
 struct PairClient<'a> {
     worker: &'a IdleWorker<'a>,
     slot: NetworkSlot<'a>,
-    rounds: Vec<Vec<(String, String)>>,
+    rounds: Vec<Vec<Named>>,
     pairs: Vec<Pair>,
-    /// Since when there has been nothing to do, and since when the set of ready nodes has not changed.
+    /// Since when no partner has had a server.
     idle_since: f64,
-    unchanged_since: f64,
-    seen_ready: BTreeSet<ReadyNode>,
-    ready: Option<ReadyNode>,
-    called: Option<CalledRound>,
+    /// The last call that this node has answered.
+    answered: String,
+    leader: Option<Leader>,
     /// Nodes whose server could not be reached, with the time of its last renewal then.
     unreached: BTreeMap<String, SystemTime>,
 }
 
-struct CalledRound {
-    call: RoundCall,
+/// What the worker remembers that calls pairs.
+struct Leader {
     slot_lease: Arc<Lease>,
-    until: f64,
+    /// The unfinished pairs, client and server, that are called at the same time: single pairs, then rounds. The last called
+    /// is last.
+    groups: [VecDeque<Vec<Named>>; 2],
+    /// The nodes with a server, and since when they are the same.
+    serving: BTreeSet<String>,
+    unchanged_since: f64,
+    /// Whether there was a pair to call.
+    is_calling: bool,
+}
+
+impl Leader {
+    fn new(slot_lease: Arc<Lease>, rounds: &[Vec<Named>]) -> Self {
+        let alone = rounds.iter().take(rounds_alone(rounds.iter().map(Vec::len))).flatten();
+        let groups = [alone.map(|pair| vec![pair.clone()]).collect(), rounds.iter().cloned().collect()];
+        Self { slot_lease, groups, serving: BTreeSet::new(), unchanged_since: 0.0, is_calling: false }
+    }
+
+    /// Whether a round need not wait for nodes: all have a server, or none has started or ended one for a while.
+    fn is_complete(&self, patience: f64) -> bool {
+        let mut left = self.groups[1].iter().flatten();
+        left.all(|(from, to)| self.serving.contains(from) && self.serving.contains(to))
+            || monotonic_raw_seconds() - self.unchanged_since > patience
+    }
+
+    /// The next pair or round of which something can be measured: the clients, each with its task.
+    fn next(&mut self, folder: &Folder, patience: f64) -> Option<BTreeMap<String, String>> {
+        let is_complete = self.is_complete(patience);
+        for together in [false, true].into_iter().filter(|together| is_complete || !together) {
+            let groups = &mut self.groups[usize::from(together)];
+            for _ in 0..groups.len() {
+                let mut pairs = groups.pop_front()?;
+                pairs.retain(|(from, to)| !folder.tasks(State::Done, from).join(name(to, together)).exists());
+                let can = |(from, to): &&Named| {
+                    let serve = self.serving.contains(from) && self.serving.contains(to);
+                    serve && folder.waiting_task(from, &name(to, together)).exists()
+                };
+                let open = pairs.iter().filter(can).map(|(from, to)| (from.clone(), name(to, together)));
+                let open: BTreeMap<String, String> = open.collect();
+                if !pairs.is_empty() {
+                    groups.push_back(pairs);
+                }
+                if !open.is_empty() {
+                    return Some(open);
+                }
+            }
+        }
+        None
+    }
 }
 
 impl<'a> PairClient<'a> {
     fn new(worker: &'a IdleWorker<'a>) -> Result<Self> {
         let context = worker.context;
         let rounds = named_rounds(context.plan);
-        let now = monotonic_raw_seconds();
         Ok(Self {
             worker,
             slot: NetworkSlot::new(context.folder, worker.us, lease(context.plan))?,
             pairs: pairs_of(context.node, &rounds),
             rounds,
-            idle_since: now,
-            unchanged_since: now,
-            seen_ready: BTreeSet::new(),
-            ready: None,
-            called: None,
+            idle_since: monotonic_raw_seconds(),
+            answered: String::new(),
+            leader: None,
             unreached: BTreeMap::new(),
         })
     }
@@ -116,10 +157,6 @@ impl<'a> PairClient<'a> {
     fn drop_finished(&mut self) {
         let folder = self.worker.context.folder;
         self.pairs.retain(|pair| !folder.tasks(State::Done, &pair.from).join(pair.task_name()).exists());
-    }
-
-    fn can_be_claimed(&self, from: &str, to: &str, together: bool) -> bool {
-        self.worker.context.folder.waiting_task(from, &name(to, together)).exists()
     }
 
     fn server_of(&self, node: &str, now: SystemTime) -> Option<PeerServer> {
@@ -141,21 +178,22 @@ impl<'a> PairClient<'a> {
                 Err(why) => break Err(why),
             }
         };
-        if let Some(ready) = self.ready.take() {
-            self.slot.withdraw(&ready);
-        }
-        let returned = self.end_called_round(true);
-        ended.and_then(|ended| returned.map(|()| ended))
+        let released = self.leader.take().map_or(Ok(()), |leader| {
+            self.worker.context.leases.forget(&leader.slot_lease);
+            self.slot.release(leader.slot_lease.held().clone())
+        });
+        ended.and_then(|ended| released.map(|()| ended))
     }
 
-    /// Waits until the next step or a call: four steps a second among few nodes, fewer among many.
+    /// Waits until the next step or call: four steps a second among few nodes, fewer among many.
     fn pause(&self) {
         let nodes = self.worker.context.plan.nodes.len() as f64;
         let until = monotonic_raw_seconds() + (nodes / 32.0).clamp(0.25, 5.0);
         let look = Duration::from_secs_f64((CALL_LOOK.0 * nodes / FEW_NODES).clamp(CALL_LOOK.0, CALL_LOOK.1));
+        let is_calling = self.leader.as_ref().is_some_and(|leader| leader.is_calling);
         while monotonic_raw_seconds() < until && stop_signal().is_none() {
             std::thread::sleep(look);
-            if self.ready.as_ref().is_some_and(|ready| self.slot.called(ready).is_some()) {
+            if self.slot.called(self.node(), &self.answered).is_some() || is_calling && !self.slot.is_busy() {
                 return;
             }
         }
@@ -167,159 +205,76 @@ impl<'a> PairClient<'a> {
             return Ok(Some(ended));
         }
         let context = self.worker.context;
-        let time = monotonic_raw_seconds();
-        self.end_called_round(false)?;
         self.drop_finished();
         if self.pairs.is_empty() {
             return Ok(Some(IdleEnd::AllFinished));
         }
-        self.slot.release_lost()?;
         let is_ours = |task: &str| self.pairs.iter().any(|pair| pair.from == context.node && pair.task_name() == task);
         return_lost_tasks(context.folder, context.plan, context.node, self.worker.us, is_ours)?;
         let now = claim::now_of(&context.folder.node(context.node))?;
-        let servers = self.servers(now);
-        if self.pairs.iter().any(|pair| servers.contains_key(pair.partner_of(context.node))) {
+        let (servers, time) = (self.servers(now), monotonic_raw_seconds());
+        if !servers.is_empty() {
             self.idle_since = time;
         } else if time - self.idle_since > self.worker.waits.linger {
             return Ok(Some(IdleEnd::PartnersMissing));
         }
-        if !self.measure_called(&servers)? && !self.measure_alone(&servers)? {
-            self.wait_for_round(&servers)?;
-            self.call_round(now)?;
+        if !self.measure_called(&servers)? {
+            self.lead(now)?;
         }
         Ok(None)
     }
 
-    /// The first of this node's own pairs that can be measured now.
-    fn next(&self, together: bool, servers: &Servers) -> Option<Pair> {
-        let ours = self.pairs.iter().filter(|pair| pair.from == self.node() && pair.together == together);
-        let mut served = ours.filter(|pair| servers.contains_key(&pair.to));
-        served.find(|pair| self.can_be_claimed(&pair.from, &pair.to, together)).cloned()
-    }
-
-    /// Measures a pair while no other is measured, if possible.
-    fn measure_alone(&mut self, servers: &Servers) -> Result<bool> {
-        if self.called.is_some() {
-            return Ok(false);
-        }
-        let Some(pair) = self.next(false, servers) else { return Ok(false) };
-        // A node that can measure alone does not wait for a round.
-        if let Some(ready) = self.ready.take() {
-            self.slot.withdraw(&ready);
-        }
-        let Some(held) = self.slot.take()? else { return Ok(false) };
-        let held = self.worker.context.leases.hold(held);
-        let measured = self.measure(&pair, &servers[&pair.to], &|| Some(1));
-        self.release(&held)?;
-        measured
-    }
-
-    fn release(&self, slot_lease: &Arc<Lease>) -> Result<()> {
-        self.worker.context.leases.forget(slot_lease);
-        self.slot.release(slot_lease.held().clone())
-    }
-
-    /// Measures our pair of the round that was called, if it was.
+    /// Measures our pair of the last call, unless it is too late to begin; whether there was a call.
     fn measure_called(&mut self, servers: &Servers) -> Result<bool> {
-        let Some(ready) = self.ready.take() else { return Ok(false) };
-        let Some(call) = self.slot.called(&ready) else {
-            self.ready = Some(ready);
-            return Ok(false);
-        };
-        self.slot.withdraw(&ready);
-        let node = self.node();
-        let ours = |pair: &&Pair| pair.together && pair.from == node && pair.round == call.round;
-        let pair = self.pairs.iter().find(ours).cloned();
+        let (node, slot) = (self.node(), self.slot.clone());
+        let Some(call) = slot.called(node, &self.answered) else { return Ok(false) };
+        self.answered.clone_from(&call.id);
+        let pair = self.pairs.iter().find(|pair| pair.from == node && pair.task_name() == call.tasks[node]).cloned();
         let measured = match pair.as_ref().and_then(|pair| Some((pair, servers.get(&pair.to)?))) {
-            Some((pair, server)) => {
-                let slot = self.slot.clone();
+            Some((pair, server)) if !slot.is_late(&call) => {
                 slot.mark(&call, node, BEGUN);
                 self.measure(pair, server, &|| {
                     slot.mark(&call, node, ENDED);
                     slot.at_once(&call, node)
                 })
             }
-            None => Ok(false),
+            _ => Ok(()),
         };
-        // The caller waits for this mark, also without a result.
-        self.slot.mark(&call, node, ENDED);
-        measured
+        // The leader waits for this mark, also without a result.
+        slot.mark(&call, node, ENDED);
+        measured.map(|()| true)
     }
 
-    /// Becomes ready for the first round in which this node is a client.
-    fn wait_for_round(&mut self, servers: &Servers) -> Result<()> {
-        let round = match self.next(false, servers) {
-            Some(_) => None,
-            None => self.next(true, servers).map(|next| next.round),
-        };
-        if let Some(ready) = &self.ready {
-            if Some(ready.round) == round {
-                return self.slot.renew(ready);
-            }
-            self.slot.withdraw(ready);
-            self.ready = None;
+    /// Calls the next pairs when the last call has ended, if this worker leads or no other one does.
+    fn lead(&mut self, now: SystemTime) -> Result<()> {
+        let IdleWorker { context, waits, .. } = *self.worker;
+        if let Some(lost) = self.leader.take_if(|leader| !leader.slot_lease.is_ours()) {
+            context.leases.forget(&lost.slot_lease);
         }
-        if let Some(round) = round {
-            self.ready = Some(self.slot.wait_for(round, self.node())?);
+        if self.leader.is_none() {
+            let held = self.slot.take()?;
+            self.leader = held.map(|held| Leader::new(context.leases.hold(held), &self.rounds));
         }
-        Ok(())
-    }
-
-    /// Calls a round, if this node is the caller and it is time.
-    fn call_round(&mut self, now: SystemTime) -> Result<()> {
-        if self.ready.is_none() || self.called.is_some() {
+        if self.leader.is_none() || self.slot.is_busy() {
             return Ok(());
         }
-        let time = monotonic_raw_seconds();
-        let ready = self.slot.ready(now)?;
-        if ready != self.seen_ready {
-            (self.seen_ready, self.unchanged_since) = (ready.clone(), time);
+        let names = context.plan.nodes.iter().map(|node| &node.name);
+        let serving: BTreeSet<String> = names.filter(|node| self.server_of(node, now).is_some()).cloned().collect();
+        let Some(leader) = &mut self.leader else { return Ok(()) };
+        if serving != leader.serving {
+            (leader.serving, leader.unchanged_since) = (serving, monotonic_raw_seconds());
         }
-        let patience = self.worker.waits.patience;
-        // The first ready node is the caller, so that not all try to take the slot; if it fails, any other.
-        let is_first = ready.first().is_some_and(|first| first.node == self.node());
-        if !is_first && time - self.unchanged_since < 2.0 * patience {
-            return Ok(());
-        }
-        let Some(held) = self.slot.take()? else {
-            self.unchanged_since = time;
-            return Ok(());
-        };
-        let is_patience_over = time - self.unchanged_since > patience;
-        let nodes = nodes_to_call(&ready, |round| self.expected(round, now), is_patience_over);
-        if let Some((call, held)) = self.slot.call_with(held, &nodes)? {
-            let slot_lease = self.worker.context.leases.hold(held);
-            self.called = Some(CalledRound { call, slot_lease, until: time + ROUND_SECONDS });
-        }
-        Ok(())
-    }
-
-    /// The clients of a round whose task waits and whose servers both run.
-    fn expected(&self, round: u32, now: SystemTime) -> BTreeSet<String> {
-        let serves = |node: &str| self.server_of(node, now).is_some();
-        let pairs = usize::try_from(round).ok().and_then(|round| self.rounds.get(round)).into_iter().flatten();
-        let can = pairs.filter(|(from, to)| self.can_be_claimed(from, to, true) && serves(from) && serves(to));
-        can.map(|(from, _)| from.clone()).collect()
-    }
-
-    /// Releases the slot when the round that we called has ended or timed out, or at once.
-    fn end_called_round(&mut self, at_once: bool) -> Result<()> {
-        let has_ended = |called: &CalledRound| {
-            at_once || monotonic_raw_seconds() > called.until || self.slot.all_have(&called.call, ENDED)
-        };
-        if !self.called.as_ref().is_some_and(has_ended) {
-            return Ok(());
-        }
-        self.unchanged_since = monotonic_raw_seconds();
-        self.called.take().map_or(Ok(()), |called| self.release(&called.slot_lease))
+        let next = leader.next(context.folder, waits.patience);
+        leader.is_calling = next.is_some();
+        next.map_or(Ok(()), |tasks| self.slot.call(tasks))
     }
 
     /// Claims a pair's task and makes an attempt at it, if possible.
-    fn measure(&mut self, pair: &Pair, server: &PeerServer, at_once: &dyn Fn() -> Option<u32>) -> Result<bool> {
+    fn measure(&mut self, pair: &Pair, server: &PeerServer, at_once: &dyn Fn() -> Option<u32>) -> Result<()> {
         let IdleWorker { context, us, report, on_result, .. } = *self.worker;
-        let Some(address) = self.address(pair, server) else { return Ok(false) };
+        let Some(address) = self.address(pair, server) else { return Ok(()) };
         let (waiting, running) = context.folder.open_tasks(context.node);
-        let Some(held) = claim::claim(&waiting, &running, &pair.task_name(), us)? else { return Ok(false) };
+        let Some(held) = claim::claim(&waiting, &running, &pair.task_name(), us)? else { return Ok(()) };
         let task = held.task()?;
         report(&format!("{}: {}", context.node, task.name));
         let partner_left = || {
@@ -333,11 +288,11 @@ impl<'a> PairClient<'a> {
             arguments: to.chain(OPTIONS.split(' ')).map(str::to_owned).collect(),
             suite: SUITE.to_owned(),
             suite_text: None,
-            most_seconds: MOST_SECONDS,
+            most_seconds: PAIR_TIMEOUT_SECONDS,
         };
         let checks = PairChecks { at_once, partner_left: &partner_left };
         on_result(&task, &attempt(context, held, &task, &call, Some(&checks))?);
-        Ok(true)
+        Ok(())
     }
 
     /// An address of a server that accepts a connection. A server that renews its file but cannot be reached gets its first
@@ -355,5 +310,58 @@ impl<'a> PairClient<'a> {
                 Some(address.clone())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::claims::lease::Leases;
+    use crate::folder::write;
+    use crate::tests::support::{claim, plan_folder};
+
+    #[test]
+    fn single_pairs_are_called_first_and_rounds_when_the_nodes_have_servers() {
+        let scratch = plan_folder();
+        let (folder, us, minute) = (Folder::at(scratch.path()), claim("a"), Duration::from_secs(60));
+        let token = NetworkSlot::new(&folder, &us, minute).unwrap().take().unwrap().unwrap();
+        let named = |(from, to): (&str, &str)| (from.to_owned(), to.to_owned());
+        let rounds: Vec<Vec<Named>> =
+            [[("n1", "n2"), ("n2", "n3"), ("n3", "n1")], [("n1", "n3"), ("n2", "n1"), ("n3", "n2")]]
+                .map(|round| round.map(named).to_vec())
+                .to_vec();
+        for (from, to) in rounds.iter().flatten() {
+            for together in [false, true] {
+                write(&folder.waiting_task(from, &name(to, together)), &()).unwrap();
+            }
+        }
+        let mut leader = Leader::new(Leases::new(minute).hold(token), &rounds);
+        let mut next = |serving: &[&str], unchanged_since: f64| -> Option<String> {
+            leader.serving = serving.iter().map(|node| (*node).to_owned()).collect();
+            leader.unchanged_since = unchanged_since;
+            let called = leader.next(&folder, 60.0)?;
+            // As if the clients had measured.
+            for (from, task) in &called {
+                fs::remove_file(folder.waiting_task(from, task)).unwrap();
+                fs::create_dir_all(folder.tasks(State::Done, from).join(task)).unwrap();
+            }
+            Some(called.iter().map(|(from, task)| format!("{from} {task}")).collect::<Vec<_>>().join(", "))
+        };
+        let (now, long_ago) = (monotonic_raw_seconds(), 0.0);
+        let called = |text: &str| Some(text.to_owned());
+        assert_eq!(next(&["n1"], now), None);
+        assert_eq!(next(&["n1", "n2"], now), called("n1 to-n2.alone"));
+        assert_eq!(next(&["n1", "n2"], now), called("n2 to-n1.alone"));
+        assert_eq!(next(&["n1", "n2"], now), None, "n3 may start soon");
+        assert_eq!(next(&["n1", "n2"], long_ago), called("n1 to-n2.together"), "n3 does not start");
+        let all = ["n1", "n2", "n3"];
+        for alone in ["n3 to-n2", "n2 to-n3", "n3 to-n1", "n1 to-n3"] {
+            assert_eq!(next(&all, now), called(&format!("{alone}.alone")));
+        }
+        assert_eq!(next(&all, now), called("n1 to-n3.together, n2 to-n1.together, n3 to-n2.together"));
+        assert_eq!(next(&all, now), called("n2 to-n3.together, n3 to-n1.together"), "the rest of the first round");
+        assert_eq!(next(&all, now), None);
     }
 }

@@ -1,5 +1,7 @@
 //! What a worker without a waiting task needs to measure with other nodes.
 
+use std::sync::atomic::Ordering;
+
 use model::cluster::{Claim, Task};
 use sys::clock::monotonic_raw_seconds;
 use sys::process::stop_signal;
@@ -18,7 +20,7 @@ pub(crate) struct IdleWorker<'a> {
 impl IdleWorker<'_> {
     /// Why the worker has to leave now, if less than this is left of its time.
     pub(crate) fn leaving(&self, least_seconds: f64) -> Option<IdleEnd> {
-        if stop_signal().is_some() {
+        if stop_signal().is_some() || self.context.cancelled.load(Ordering::Relaxed) {
             return Some(IdleEnd::Stopped);
         }
         let left = self.context.until.map(|until| until - monotonic_raw_seconds());
@@ -31,15 +33,14 @@ impl IdleWorker<'_> {
 pub struct Waits {
     /// For another node's server, while nothing can be measured.
     pub linger: f64,
-    /// For other nodes to be ready for a round, while nothing changes.
+    /// For servers of other nodes before a round is called, while none starts or ends.
     pub patience: f64,
 }
 
 impl Default for Waits {
-    /// Nodes that were started together become idle within minutes of each other. A round is called when the ready nodes
-    /// have had time to see it.
+    /// Nodes that were started together become idle within minutes of each other; workers of one job start within seconds.
     fn default() -> Self {
-        Self { linger: 300.0, patience: 20.0 }
+        Self { linger: 300.0, patience: 10.0 }
     }
 }
 

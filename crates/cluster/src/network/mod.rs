@@ -1,4 +1,4 @@
-//! The network between nodes: the pairs, who measures when, and the servers of the nodes.
+//! The network between nodes: the pairs, their schedule, and the servers of the nodes.
 
 mod addresses;
 pub(crate) mod client;

@@ -20,10 +20,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn partner_of(&self, node: &str) -> &str {
-        if self.from == node { &self.to } else { &self.from }
-    }
-
     /// The name of its task, which belongs to the client.
     pub(super) fn task_name(&self) -> String {
         name(&self.to, self.together)
@@ -87,7 +83,7 @@ pub(super) fn pairs_of(node: &str, rounds: &[Vec<(String, String)>]) -> Vec<Pair
 }
 
 /// How many of the first rounds are also measured alone.
-fn rounds_alone(pairs_of_rounds: impl Iterator<Item = usize>) -> usize {
+pub(super) fn rounds_alone(pairs_of_rounds: impl Iterator<Item = usize>) -> usize {
     let so_far = pairs_of_rounds.scan(0, |pairs, more| {
         *pairs += more;
         Some(*pairs)

@@ -23,9 +23,9 @@ use crate::claims::claim::random_hex;
 use crate::error::{Error, Result, cannot_write};
 use crate::folder::{self, Folder, make_folder, read};
 
-const DOOR: &str = "door.json";
+const RECORD: &str = "server.json";
 /// The name of a key's file begins and ends with these; between them is the claim's id.
-const KEY: (&str, &str) = ("door-", ".key");
+const KEY: (&str, &str) = ("server-", ".key");
 const KEY_BYTES: usize = 32;
 /// Timeout for a server to listen; it needs milliseconds on an idle machine.
 const LISTEN_SECONDS: f64 = 30.0;
@@ -65,7 +65,7 @@ impl NodeServer {
         let (process, messages, port) = started?;
         let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, port).to_string()).collect();
         let record = ServerRecord { addresses, key_file, claim: us.clone() };
-        let server = Self { process, _messages: messages, file: folder.join(DOOR), key, record };
+        let server = Self { process, _messages: messages, file: folder.join(RECORD), key, record };
         folder::write(&server.file, &server.record)?;
         Ok(server)
     }
@@ -146,7 +146,7 @@ fn hear(stream: ChildStderr) -> io::Result<Receiver<String>> {
     let (sender, lines) = mpsc::channel();
     std::thread::Builder::new().spawn(move || {
         for line in BufReader::new(stream).lines().map_while(std::result::Result::ok) {
-            // Read to its end also when nobody receives any more.
+            // Read to its end also without a receiver.
             let _ = sender.send(line);
         }
     })?;
@@ -172,7 +172,7 @@ pub(super) struct PeerServer {
 pub(super) fn find_server(folder: &Folder, node: &str, now: SystemTime, lease: Duration) -> Option<PeerServer> {
     let place = folder.node(node);
     // Opened, so that an NFS client asks the server.
-    let file = File::open(place.join(DOOR)).ok()?;
+    let file = File::open(place.join(RECORD)).ok()?;
     let renewed = file.metadata().and_then(|data| data.modified()).ok()?;
     if now.duration_since(renewed).is_ok_and(|age| age > lease) {
         return None;
@@ -236,13 +236,13 @@ mod tests {
         let scratch = plan_folder();
         let folder = Folder::at(scratch.path());
         let record =
-            ServerRecord { addresses: vec!["192.0.2.9:5".into()], key_file: "door-a.key".into(), claim: claim("a") };
-        let path = folder.node("n1").join(DOOR);
+            ServerRecord { addresses: vec!["192.0.2.9:5".into()], key_file: "server-a.key".into(), claim: claim("a") };
+        let path = folder.node("n1").join(RECORD);
         folder::write(&path, &record).unwrap();
         let lease = Duration::from_secs(60);
         let renewed = fs::metadata(&path).unwrap().modified().unwrap();
         let seen = find_server(&folder, "n1", renewed + lease, lease).unwrap();
-        assert_eq!((&seen.record, seen.key), (&record, folder.node("n1").join("door-a.key")));
+        assert_eq!((&seen.record, seen.key), (&record, folder.node("n1").join("server-a.key")));
         assert_eq!(find_server(&folder, "n1", renewed + lease + Duration::from_secs(1), lease), None);
         assert_eq!(find_server(&folder, "n2", renewed, lease), None);
         // A key outside of the folder is not ours, and a broken file is no server.
@@ -258,7 +258,7 @@ mod tests {
     fn a_key_is_for_one_user_and_never_the_same() {
         use std::os::unix::fs::MetadataExt;
         let scratch = plan_folder();
-        let keys = ["door-a.key", "door-b.key"].map(|name| scratch.path().join(name));
+        let keys = ["server-a.key", "server-b.key"].map(|name| scratch.path().join(name));
         for key in &keys {
             write_key(key).unwrap();
         }
@@ -267,12 +267,12 @@ mod tests {
         assert!(texts.iter().all(|text| text.trim().len() == 2 * KEY_BYTES));
         assert!(keys.iter().all(|key| fs::metadata(key).unwrap().mode() & 0o777 == 0o600));
         assert!(
-            write_key(&keys[0]).unwrap_err().to_string().contains("door-a.key"),
+            write_key(&keys[0]).unwrap_err().to_string().contains("server-a.key"),
             "an existing file is not overwritten"
         );
-        fs::write(scratch.path().join("door.json"), "{}").unwrap();
+        fs::write(scratch.path().join("server.json"), "{}").unwrap();
         sweep(scratch.path());
-        assert!(!keys[0].exists() && !keys[1].exists() && scratch.path().join("door.json").exists());
+        assert!(!keys[0].exists() && !keys[1].exists() && scratch.path().join("server.json").exists());
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! The network slot of a plan: either one pair measures alone, or one round together. Both hold the plan's only token.
+//! The network slot of a plan. The worker that holds the plan's only token leads: it calls one pair, or a round of pairs
+//! together, and calls again when every called client has ended. HPL runs under the same token.
 //!
 //! ```text
 //! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
-//! PLAN/net/ready/rROUND.NODE@NONCE a node waits to be called for this round; renewed as a lease
-//! PLAN/net/go.json                 the last call: a RoundCall
-//! PLAN/net/call-ID/NODE.begun      a called node has begun to measure; NODE.ended: it has finished
+//! PLAN/net/call.json               the last call: a PairCall
+//! PLAN/net/call-ID/NODE.begun      a called client has begun to measure; NODE.ended: it has finished
+//! PLAN/net/idle/NODE               a node waits for HPL; renewed as a lease
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::claim::{self, HeldClaim, fresh_name};
 use crate::error::{Error, Result, cannot_write};
-use crate::folder::{self, Folder, make_folder, read};
+use crate::folder::{self, Folder, make_folder, names, read};
 
 /// Folder of the token in `waiting` and `running`: no node's name begins with a dot.
 const NET: &str = ".net";
@@ -27,13 +28,16 @@ const TOKEN: &str = "token";
 /// Keeps the token's folder from being empty while the token is claimed: a rename could replace an empty folder, which
 /// would make a second token.
 const KEEPER: &str = ".made";
-/// A node that starts later than this after its call, in seconds, would disturb other pairs. An NFS client may cache a
+const CALL: &str = "call.json";
+/// A client that starts later than this after its call, in seconds, would disturb other pairs. An NFS client may cache a
 /// folder for some seconds.
-pub(crate) const BEGIN_SECONDS: f64 = 10.0;
+const BEGIN_SECONDS: f64 = 10.0;
+/// The longest time that a pair may take, in seconds.
+pub(super) const PAIR_TIMEOUT_SECONDS: f64 = 75.0;
 /// The most marks that are read to count the pairs measured at the same time; of more, an equally spaced part.
 const MOST_MARKS: usize = 128;
-pub(crate) const BEGUN: &str = "begun";
-pub(crate) const ENDED: &str = "ended";
+pub(super) const BEGUN: &str = "begun";
+pub(super) const ENDED: &str = "ended";
 
 /// The network slot of a plan as one worker sees it.
 #[derive(Clone, Debug)]
@@ -45,22 +49,14 @@ pub(crate) struct NetworkSlot<'a> {
     net: PathBuf,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ReadyNode {
-    pub(crate) round: u32,
-    pub(crate) node: String,
-    /// Unique each time a node becomes ready, so that a call is used once.
-    pub(crate) nonce: String,
-}
-
+/// The pairs to measure now: each client with the name of its task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RoundCall {
-    pub(crate) id: String,
-    pub(crate) round: u32,
-    pub(crate) members: Vec<(String, String)>,
+pub(super) struct PairCall {
+    pub(super) id: String,
+    pub(super) tasks: BTreeMap<String, String>,
 }
 
-impl FromJson for RoundCall {
+impl FromJson for PairCall {
     fn from_json(text: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(text)
     }
@@ -73,36 +69,12 @@ struct Span {
     ended: Option<SystemTime>,
 }
 
-/// The nodes to call: the ready ones of the lowest round, if all expected ones are ready or the timeout has passed. Pure.
-pub(crate) fn nodes_to_call(
-    ready: &BTreeSet<ReadyNode>,
-    expected: impl Fn(u32) -> BTreeSet<String>,
-    is_patience_over: bool,
-) -> Vec<&ReadyNode> {
-    let Some(round) = ready.first().map(|first| first.round) else { return Vec::new() };
-    let of_round: Vec<&ReadyNode> = ready.iter().filter(|ready| ready.round == round).collect();
-    let is_there = |node: &String| of_round.iter().any(|ready| ready.node == *node);
-    if is_patience_over || expected(round).iter().all(is_there) { of_round } else { Vec::new() }
-}
-
-impl ReadyNode {
-    fn file(&self) -> String {
-        format!("r{}.{}@{}", self.round, self.node, self.nonce)
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        let (round, rest) = name.strip_prefix('r')?.split_once('.')?;
-        let (node, nonce) = rest.rsplit_once('@')?;
-        Some(Self { round: round.parse().ok()?, node: node.to_owned(), nonce: nonce.to_owned() })
-    }
-}
-
 impl<'a> NetworkSlot<'a> {
     /// The slot of a plan; makes the token if it is missing.
     pub(crate) fn new(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self> {
         let (waiting, running) = folder.open_tasks(NET);
         let slot = Self { us, lease, waiting, running, net: folder.path().join("net") };
-        for needed in [&slot.running, &slot.net.join("ready")] {
+        for needed in [&slot.running, &slot.idle()] {
             make_folder(needed)?;
         }
         slot.make_token(&folder.path().join("waiting"))?;
@@ -127,7 +99,15 @@ impl<'a> NetworkSlot<'a> {
         Ok(())
     }
 
+    /// Takes the token if it is free or its holder is lost.
     pub(crate) fn take(&self) -> Result<Option<HeldClaim>> {
+        for seen in claim::claims(&self.running)? {
+            if claim::is_gone(&self.running, &seen, self.us, self.lease)?
+                && let Some(held) = claim::take_over(&self.running, &seen, self.us)?
+            {
+                return Ok(Some(held));
+            }
+        }
         // Checked first, because a claim writes a file.
         if !self.waiting.join(format!("{TOKEN}.json")).exists() {
             return Ok(None);
@@ -135,119 +115,8 @@ impl<'a> NetworkSlot<'a> {
         claim::claim(&self.waiting, &self.running, TOKEN, self.us)
     }
 
-    pub(crate) fn release_lost(&self) -> Result<()> {
-        for seen in claim::claims(&self.running)? {
-            if claim::is_gone(&self.running, &seen, self.us, self.lease)?
-                && let Some(held) = claim::take_over(&self.running, &seen, self.us)?
-            {
-                self.release(held)?;
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) fn release(&self, token: HeldClaim) -> Result<()> {
         token.give_back(&self.waiting).map(|_| ())
-    }
-
-    pub(crate) fn wait_for(&self, round: u32, node: &str) -> Result<ReadyNode> {
-        let ready = ReadyNode { round, node: node.to_owned(), nonce: fresh_name()? };
-        self.renew(&ready)?;
-        Ok(ready)
-    }
-
-    pub(crate) fn renew(&self, ready: &ReadyNode) -> Result<()> {
-        let path = self.net.join("ready").join(ready.file());
-        fs::write(&path, b".").map_err(cannot_write(&path))
-    }
-
-    pub(crate) fn withdraw(&self, ready: &ReadyNode) {
-        let _ = fs::remove_file(self.net.join("ready").join(ready.file()));
-    }
-
-    /// The ready nodes; removes those of lost workers.
-    pub(crate) fn ready(&self, now: SystemTime) -> Result<BTreeSet<ReadyNode>> {
-        let place = self.net.join("ready");
-        let entries = fs::read_dir(&place).map_err(|error| Error::List(place.clone(), error))?;
-        let mut ready = BTreeSet::new();
-        for entry in entries.flatten() {
-            let Some(found) = entry.file_name().to_str().and_then(ReadyNode::parse) else { continue };
-            let renewed = entry.metadata().and_then(|data| data.modified());
-            match renewed.map(|renewed| now.duration_since(renewed)) {
-                Ok(Ok(age)) if age > self.lease => self.withdraw(&found),
-                Err(_) => {}
-                Ok(_) => {
-                    ready.insert(found);
-                }
-            }
-        }
-        Ok(ready)
-    }
-
-    /// Calls nodes; the caller holds the token.
-    pub(crate) fn call(&self, whom: &[&ReadyNode]) -> Result<Option<RoundCall>> {
-        let Some(first) = whom.first() else { return Ok(None) };
-        let members = whom.iter().map(|ready| (ready.node.clone(), ready.nonce.clone())).collect();
-        let call = RoundCall { id: fresh_name()?, round: first.round, members };
-        self.sweep();
-        make_folder(&self.marks(&call))?;
-        folder::write(&self.net.join("go.json"), &call)?;
-        Ok(Some(call))
-    }
-
-    /// Removes the marks of earlier calls, which have ended since we hold the token.
-    fn sweep(&self) {
-        let entries = fs::read_dir(&self.net).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("call-")) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-
-    /// The last call, if it is for this ready node and recent enough.
-    pub(crate) fn called(&self, ready: &ReadyNode) -> Option<RoundCall> {
-        let path = self.net.join("go.json");
-        let call: RoundCall = read(&path).ok()?;
-        let is_ours = call.members.iter().any(|(node, nonce)| *node == ready.node && *nonce == ready.nonce);
-        if !is_ours {
-            return None;
-        }
-        let made = fs::metadata(&path).and_then(|data| data.modified()).ok()?;
-        let age = claim::now_of(&self.net).ok()?.duration_since(made).unwrap_or_default();
-        if age.as_secs_f64() > BEGIN_SECONDS {
-            // The caller must not wait for us.
-            self.mark(&call, &ready.node, ENDED);
-            return None;
-        }
-        Some(call)
-    }
-
-    fn marks(&self, call: &RoundCall) -> PathBuf {
-        self.net.join(format!("call-{}", call.id))
-    }
-
-    /// Leaves a mark; a missing one only counts as a pair less.
-    pub(crate) fn mark(&self, call: &RoundCall, node: &str, what: &str) {
-        let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
-    }
-
-    pub(crate) fn all_have(&self, call: &RoundCall, what: &str) -> bool {
-        let marks = self.marks(call);
-        call.members.iter().all(|(node, _)| marks.join(format!("{node}.{what}")).exists())
-    }
-
-    /// Calls nodes with the token held, which is released if the list is empty or the call fails.
-    pub(crate) fn call_with(&self, held: HeldClaim, nodes: &[&ReadyNode]) -> Result<Option<(RoundCall, HeldClaim)>> {
-        match self.call(nodes) {
-            Ok(Some(call)) => Ok(Some((call, held))),
-            Ok(None) => self.release(held).map(|()| None),
-            Err(why) => self.release(held).and(Err(why)),
-        }
-    }
-
-    /// Whether a call has ended for a node; a call whose marks were removed has ended for all.
-    pub(crate) fn has_ended(&self, call: &RoundCall, node: &str) -> bool {
-        let marks = self.marks(call);
-        !marks.exists() || marks.join(format!("{node}.{ENDED}")).exists()
     }
 
     pub(crate) fn is_taken(&self) -> Result<bool> {
@@ -259,9 +128,86 @@ impl<'a> NetworkSlot<'a> {
         Ok(false)
     }
 
+    fn idle(&self) -> PathBuf {
+        self.net.join("idle")
+    }
+
+    /// Marks that a node waits for HPL, until its lease expires.
+    pub(crate) fn set_idle(&self, node: &str) -> Result<()> {
+        let path = self.idle().join(node);
+        fs::write(&path, b".").map_err(cannot_write(&path))
+    }
+
+    pub(crate) fn withdraw(&self, node: &str) {
+        let _ = fs::remove_file(self.idle().join(node));
+    }
+
+    /// The nodes that wait for HPL.
+    pub(crate) fn idle_nodes(&self) -> Result<BTreeSet<String>> {
+        let now = claim::now_of(&self.net)?;
+        let renewed = |node: &String| fs::metadata(self.idle().join(node)).and_then(|data| data.modified());
+        let is_alive = |node: &String| renewed(node).is_ok_and(|time| !claim::is_over(now, time, self.lease));
+        Ok(names(&self.idle())?.into_iter().filter(is_alive).collect())
+    }
+
+    /// Calls clients; the caller holds the token, and no earlier call is in progress.
+    pub(super) fn call(&self, tasks: BTreeMap<String, String>) -> Result<()> {
+        let call = PairCall { id: fresh_name()?, tasks };
+        // Clients of the last call may still count its marks.
+        let last = self.last().map(|last| self.marks(&last));
+        let marks = names(&self.net)?.into_iter().filter(|name| name.starts_with("call-"));
+        for old in marks.map(|name| self.net.join(name)).filter(|path| Some(path) != last.as_ref()) {
+            let _ = fs::remove_dir_all(old);
+        }
+        make_folder(&self.marks(&call))?;
+        folder::write(&self.net.join(CALL), &call)
+    }
+
+    fn last(&self) -> Option<PairCall> {
+        read(&self.net.join(CALL)).ok()
+    }
+
+    /// The last call, if it is for this client and another one than it has answered.
+    pub(super) fn called(&self, node: &str, answered: &str) -> Option<PairCall> {
+        self.last().filter(|call| call.id != answered && call.tasks.contains_key(node))
+    }
+
+    /// Seconds since a call; `None` if its marks were removed, because it has ended.
+    fn age(&self, call: &PairCall) -> Option<f64> {
+        // A file made among the marks makes an NFS client ask the server for the others.
+        let now = claim::now_of(&self.marks(call)).ok()?;
+        let made = fs::metadata(self.net.join(CALL)).and_then(|data| data.modified()).ok()?;
+        Some(now.duration_since(made).unwrap_or_default().as_secs_f64())
+    }
+
+    /// Whether it is too late for a client to begin.
+    pub(super) fn is_late(&self, call: &PairCall) -> bool {
+        self.age(call).is_none_or(|age| age > BEGIN_SECONDS)
+    }
+
+    /// Whether clients of the last call measure or may begin to.
+    pub(super) fn is_busy(&self) -> bool {
+        let Some(call) = self.last() else { return false };
+        let Some(age) = self.age(&call) else { return false };
+        let has = |node: &str, what: &str| self.marks(&call).join(format!("{node}.{what}")).exists();
+        call.tasks.keys().any(|node| {
+            let most = if has(node, BEGUN) { BEGIN_SECONDS + PAIR_TIMEOUT_SECONDS } else { 2.0 * BEGIN_SECONDS };
+            age < most && !has(node, ENDED)
+        })
+    }
+
+    fn marks(&self, call: &PairCall) -> PathBuf {
+        self.net.join(format!("call-{}", call.id))
+    }
+
+    /// Leaves a mark; a missing one only counts as a pair less.
+    pub(super) fn mark(&self, call: &PairCall, node: &str, what: &str) {
+        let _ = fs::write(self.marks(call).join(format!("{node}.{what}")), b".");
+    }
+
     /// How many pairs of a call were measured during at least half of this node's time, this one included. `None` if that
     /// is unknown.
-    pub(crate) fn at_once(&self, call: &RoundCall, node: &str) -> Option<u32> {
+    pub(super) fn at_once(&self, call: &PairCall, node: &str) -> Option<u32> {
         let marks = self.marks(call);
         let time = |node: &str, what: &str| {
             // Opened, so that an NFS client asks the server.
@@ -276,8 +222,7 @@ impl<'a> NetworkSlot<'a> {
             }
         };
         let ours = span(node).ok()??;
-        let others: Vec<&str> =
-            call.members.iter().map(|(other, _)| other.as_str()).filter(|other| *other != node).collect();
+        let others: Vec<&str> = call.tasks.keys().map(String::as_str).filter(|other| *other != node).collect();
         let step = others.len().div_ceil(MOST_MARKS).max(1);
         let looked_at: Vec<&str> = others.iter().copied().step_by(step).collect();
         let spans: Vec<Span> = looked_at.iter().filter_map(|other| span(other).ok()?).collect();
@@ -304,37 +249,16 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(60);
 
-    fn ready(list: &[(u32, &str)]) -> BTreeSet<ReadyNode> {
-        let one = |(round, node): &(u32, &str)| ReadyNode { round: *round, node: (*node).into(), nonce: "0f".into() };
-        list.iter().map(one).collect()
+    /// Calls these clients and returns the call.
+    fn call(slot: &NetworkSlot<'_>, clients: &[String]) -> PairCall {
+        slot.call(clients.iter().map(|node| (node.clone(), "to-n9.alone".to_owned())).collect()).unwrap();
+        slot.called(&clients[0], "").unwrap()
     }
 
-    fn called(whom: &[&ReadyNode]) -> String {
-        whom.iter().map(|ready| format!("{}:{}", ready.round, ready.node)).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn a_round_is_called_when_all_are_there_or_nobody_waits_any_longer() {
-        let expected = |_: u32| BTreeSet::from(["n1", "n2"].map(str::to_owned));
-        let call = |list: &[(u32, &str)], over| called(&nodes_to_call(&ready(list), expected, over));
-        assert_eq!(call(&[], true), "");
-        assert_eq!(call(&[(0, "n1")], false), "", "n2 is missing");
-        assert_eq!(call(&[(0, "n1")], true), "0:n1", "n2 does not come");
-        assert_eq!(call(&[(0, "n1"), (0, "n2"), (0, "n3")], false), "0:n1 0:n2 0:n3");
-        assert_eq!(call(&[(1, "n1"), (2, "n2")], false), "", "n2 is in another round");
-        assert_eq!(call(&[(1, "n1"), (1, "n2"), (2, "n3")], true), "1:n1 1:n2", "the lowest round");
-        assert_eq!(call(&[(10, "n1"), (9, "n2")], true), "9:n2", "rounds are numbers");
-    }
-
-    #[test]
-    fn file_names_list_the_waiting_nodes() {
-        for node in ["n1", "node-7.rack_3", "r1.n2"] {
-            let ready = ReadyNode { round: 12, node: node.into(), nonce: "0f".into() };
-            assert_eq!(ReadyNode::parse(&ready.file()), Some(ready));
-        }
-        for other in ["", "r", "r1", "r1.n1", "rx.n1@0", "go.json", ".now@0f", "r-1.n1@0f"] {
-            assert_eq!(ReadyNode::parse(other), None, "{other}");
-        }
+    /// Makes the last call older, as the leader and its clients see it.
+    fn age_call(slot: &NetworkSlot<'_>, seconds: f64) {
+        let file = File::options().write(true).open(slot.net.join(CALL)).unwrap();
+        file.set_modified(claim::now_of(&slot.net).unwrap() - Duration::from_secs_f64(seconds)).unwrap();
     }
 
     #[test]
@@ -350,11 +274,9 @@ mod tests {
                 let all: Vec<_> = claims.iter().map(one).collect();
                 all.into_iter().filter_map(|one| one.join().unwrap()).collect()
             });
-            assert_eq!(taken.len(), 1);
+            assert_eq!(taken.len(), 1, "{taken:?}");
             let slot = NetworkSlot::new(&folder, &claims[0], LEASE).unwrap();
-            assert!(slot.take().unwrap().is_none());
-            slot.release_lost().unwrap();
-            assert!(slot.take().unwrap().is_none(), "its holder is not gone");
+            assert!(slot.take().unwrap().is_none() && slot.is_taken().unwrap(), "its holder is alive");
             for held in taken {
                 slot.release(held).unwrap();
             }
@@ -363,39 +285,51 @@ mod tests {
         let slot = NetworkSlot::new(&folder, &claims[0], Duration::from_millis(50)).unwrap();
         let lost = slot.take().unwrap().unwrap();
         std::thread::sleep(Duration::from_millis(200));
-        slot.release_lost().unwrap();
+        assert!(!slot.is_taken().unwrap());
         assert!(slot.take().unwrap().is_some());
         assert!(!lost.renew().unwrap(), "the first holder finds it gone");
         assert_eq!(fs::read_dir(scratch.path().join("waiting")).unwrap().count(), 1, "nothing half-made is left");
     }
 
     #[test]
-    fn only_who_waits_is_called_and_only_while_the_call_is_young() {
+    fn a_call_is_answered_once_and_in_time_and_ends_with_its_last_client() {
         let scratch = plan_folder();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
         let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
-        let (one, other) = (slot.wait_for(3, "n1").unwrap(), slot.wait_for(3, "n2").unwrap());
-        let now = claim::now_of(&slot.net).unwrap();
-        assert_eq!(slot.ready(now).unwrap(), BTreeSet::from([one.clone(), other.clone()]));
-        assert_eq!(slot.called(&one), None);
-        let call = slot.call(&[&one]).unwrap().unwrap();
-        assert_eq!((slot.called(&one), slot.called(&other)), (Some(call.clone()), None));
-        slot.withdraw(&one);
-        let again = slot.wait_for(3, "n1").unwrap();
-        assert_eq!(slot.called(&again), None, "the same node, waiting again");
-        // An hour later: too late to begin, and the caller must not wait.
-        let go = File::options().write(true).open(slot.net.join("go.json")).unwrap();
-        go.set_modified(now - Duration::from_secs(3600)).unwrap();
-        assert!(!slot.all_have(&call, ENDED));
-        assert_eq!(slot.called(&one), None);
-        assert!(slot.all_have(&call, ENDED));
-        // A node that has not renewed is lost.
-        assert_eq!(slot.ready(now + 2 * LEASE).unwrap(), BTreeSet::new());
-        assert_eq!(slot.ready(now).unwrap(), BTreeSet::new(), "and its mark with it");
-        for broken in ["", "{", "[1]"] {
-            fs::write(slot.net.join("go.json"), broken).unwrap();
-            assert_eq!(slot.called(&again), None);
+        assert!(slot.called("n1", "").is_none() && !slot.is_busy());
+        let both = call(&slot, &["n1".into(), "n2".into()]);
+        assert_eq!((slot.called("n1", &both.id), slot.called("n3", "")), (None, None), "answered; not called");
+        assert!(slot.is_busy() && !slot.is_late(&both));
+        slot.mark(&both, "n1", BEGUN);
+        // n1 measures, n2 has not begun.
+        for (seconds, busy, late) in [(9.0, true, false), (12.0, true, true), (80.0, true, true), (90.0, false, true)] {
+            age_call(&slot, seconds);
+            assert_eq!((slot.is_busy(), slot.is_late(&both)), (busy, late), "{seconds}");
         }
+        age_call(&slot, 15.0);
+        slot.mark(&both, "n1", ENDED);
+        assert!(slot.is_busy(), "n2 may have begun just now");
+        age_call(&slot, 25.0);
+        assert!(!slot.is_busy(), "n2 is lost");
+        for broken in ["", "{", "[1]"] {
+            fs::write(slot.net.join(CALL), broken).unwrap();
+            assert!(slot.called("n1", "").is_none() && !slot.is_busy(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn nodes_wait_for_hpl_while_they_renew_their_mark() {
+        let scratch = plan_folder();
+        let (folder, us) = (Folder::at(scratch.path()), claim("a"));
+        let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
+        for node in ["n1", "n2", "n3"] {
+            slot.set_idle(node).unwrap();
+        }
+        slot.withdraw("n2");
+        assert_eq!(slot.idle_nodes().unwrap(), BTreeSet::from(["n1", "n3"].map(str::to_owned)));
+        let old = File::options().write(true).open(slot.idle().join("n3")).unwrap();
+        old.set_modified(claim::now_of(&slot.net).unwrap() - 2 * LEASE).unwrap();
+        assert_eq!(slot.idle_nodes().unwrap(), BTreeSet::from(["n1".to_owned()]), "n3 is lost");
     }
 
     #[test]
@@ -423,26 +357,24 @@ mod tests {
         let scratch = plan_folder();
         let (folder, us) = (Folder::at(scratch.path()), claim("a"));
         let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
-        let waiting: Vec<ReadyNode> = (0..300).map(|node| slot.wait_for(0, &format!("n{node}")).unwrap()).collect();
-        let call = slot.call(&waiting.iter().collect::<Vec<_>>()).unwrap().unwrap();
-        assert_eq!(slot.at_once(&call, "n0"), None, "it has not even begun");
-        let all = |what| {
-            for (node, _) in &call.members {
-                slot.mark(&call, node, what);
-            }
-        };
-        slot.mark(&call, "n0", BEGUN);
-        slot.mark(&call, "n0", ENDED);
-        assert_eq!(slot.at_once(&call, "n0"), Some(1), "nobody else has begun");
+        let clients: Vec<String> = (0..300).map(|node| format!("n{node}")).collect();
+        let first = call(&slot, &clients);
+        assert_eq!(slot.at_once(&first, "n0"), None, "it has not even begun");
+        let all = |what| clients.iter().for_each(|node| slot.mark(&first, node, what));
+        slot.mark(&first, "n0", BEGUN);
+        slot.mark(&first, "n0", ENDED);
+        assert_eq!(slot.at_once(&first, "n0"), Some(1), "no other client has begun");
         let began = sys::clock::monotonic_raw_seconds();
         all(BEGUN);
         // All have begun in the first tenth of the time, however slow the file system is.
         std::thread::sleep(Duration::from_secs_f64(10.0 * (sys::clock::monotonic_raw_seconds() - began)));
         all(ENDED);
-        assert_eq!(slot.at_once(&call, "n0"), Some(300), "estimated from some of them");
-        assert!(slot.all_have(&call, ENDED));
-        // The next call removes the marks.
-        slot.call(&[&waiting[0]]).unwrap();
-        assert_eq!(slot.at_once(&call, "n0"), None);
+        assert_eq!(slot.at_once(&first, "n0"), Some(300), "estimated from some of them");
+        assert!(!slot.is_busy());
+        // The marks of a call stay during the next one.
+        for left in [Some(300), None] {
+            call(&slot, &clients[..1]);
+            assert_eq!(slot.at_once(&first, "n0"), left);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use areas::{Request as RunRequest, plan as plan_of};
-use model::cluster::{PLAN_SCHEMA, Plan, PlanNode, SuiteTask, Task, Work};
+use model::cluster::{PLAN_SCHEMA, Pairing, Plan, PlanNode, SuiteTask, Task, Work};
 use model::disk_target::DiskTarget;
 use model::experiment::Area;
 use model::machine::Machine;
@@ -20,6 +20,8 @@ use crate::scheduler::slurm::NodeGroup;
 
 /// Ten times the largest cluster that the paths are built for.
 const MOST_NODES: usize = 100_000;
+/// With more nodes all pairs are more than a million tasks.
+const MOST_NODES_OF_ALL_PAIRS: usize = 1000;
 /// Seconds of an `assay run` outside its benchmarks: start, discovery, HTML report. Estimated for a debug build on a slow
 /// disk.
 const AROUND_SECONDS: f64 = 3.0;
@@ -104,6 +106,9 @@ pub fn make(request: &Request, expected: &BTreeMap<Area, f64>) -> Result<(Plan, 
         if plan.nodes.len() < 2 {
             return Err(Error::Request("one node has no network between nodes. Omit --pairs"));
         }
+        if pairing == Pairing::All && plan.nodes.len() > MOST_NODES_OF_ALL_PAIRS {
+            return Err(Error::TooManyPairs(plan.nodes.len(), MOST_NODES_OF_ALL_PAIRS));
+        }
         tasks.extend(pairs::tasks(&plan.nodes, pairing, plan.seed));
     }
     if let Some(hpl) = &plan.hpl {
@@ -129,8 +134,8 @@ pub fn check_time_limits(plan: &Plan, tasks: &[Task], groups: &[NodeGroup]) -> R
     let partition: BTreeMap<&str, &Option<String>> =
         plan.nodes.iter().map(|node| (node.name.as_str(), &node.partition)).collect();
     for group in groups {
-        let Some(limit) = group.longest else { continue };
-        let usable = usable_seconds(limit);
+        let Some(limit) = group.longest_of_any.clone() else { continue };
+        let usable = usable_seconds(limit.seconds as f64);
         let is_here = |task: &&Task| partition.get(task.node.as_str()).is_some_and(|of| **of == group.job_partition);
         let longest = tasks.iter().filter(is_here).max_by(|one, other| one.seconds.total_cmp(&other.seconds));
         if let Some(task) = longest.filter(|task| task.seconds > usable) {
@@ -163,6 +168,7 @@ fn check_nodes(nodes: &[PlanNode]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::accounting::TimeLimit;
     use crate::tests::support::{expected_seconds as two, request};
 
     #[test]
@@ -190,6 +196,9 @@ mod tests {
             let error = make(&request(nodes), &two()).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
+        let mut all_pairs = request(&many[..1001]);
+        all_pairs.plan.pairing = Some(Pairing::All);
+        assert!(make(&all_pairs, &two()).unwrap_err().to_string().contains("Use --pairs ring"));
         let error = make(&request(&["n1"]), &BTreeMap::new()).unwrap_err().to_string();
         assert!(error.contains("no benchmark for single nodes"), "{error}");
         for lease in [f64::NAN, 0.0, 1e9] {
@@ -202,18 +211,20 @@ mod tests {
     #[test]
     fn a_task_that_no_job_of_its_partition_can_hold_is_refused() {
         let (plan, tasks) = make(&request(&["n1", "n2"]), &two()).unwrap();
-        let group = |longest| NodeGroup {
+        let limit = |seconds| Some(TimeLimit { seconds, by: "the QOS 'q'".into() });
+        let group = |longest: Option<u64>| NodeGroup {
             partition: "short".into(),
             job_partition: None,
             hardware: String::new(),
             nodes: vec!["n1".into(), "n2".into()],
-            longest,
+            longest: limit(1),
+            longest_of_any: longest.and_then(limit),
             shared: false,
         };
-        assert!(check_time_limits(&plan, &tasks, &[group(None), group(Some(60.0))]).is_ok());
-        let error = check_time_limits(&plan, &tasks, &[group(Some(20.0))]).unwrap_err().to_string();
+        assert!(check_time_limits(&plan, &tasks, &[group(None), group(Some(60))]).is_ok());
+        let error = check_time_limits(&plan, &tasks, &[group(Some(20))]).unwrap_err().to_string();
         assert!(error.starts_with("the task memory takes about 20 s, but jobs in the partition 'short'"), "{error}");
-        assert!(error.contains("can take 20 s, of which 15 s are for tasks"), "{error}");
+        assert!(error.contains("can take 20 s (limit of the QOS 'q'), of which 15 s are for tasks"), "{error}");
     }
 
     #[test]

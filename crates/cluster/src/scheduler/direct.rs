@@ -147,8 +147,13 @@ mod tests {
 
     #[test]
     fn workers_on_this_host_wait_briefly_and_a_step_shares_the_allocation() {
-        let settings =
-            JobSettings { plan: "/p".into(), name: "p".into(), program: "/p/program/assay".into(), lines: Vec::new() };
+        let settings = JobSettings {
+            plan: "/p".into(),
+            name: "p".into(),
+            program: "/p/program/assay".into(),
+            lines: Vec::new(),
+            shared: false,
+        };
         let job = |nodes: &[&str], tasks| {
             let nodes = nodes.iter().map(ToString::to_string).collect();
             Job { nodes, partition: None, seconds: 600.0, tasks, probe: None }

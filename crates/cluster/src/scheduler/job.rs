@@ -17,6 +17,8 @@ pub struct JobSettings {
     pub program: PathBuf,
     /// The user's options for every script, without `#SBATCH`.
     pub lines: Vec<String>,
+    /// Whether jobs do not ask for whole nodes.
+    pub shared: bool,
 }
 
 /// Which tasks a job's workers do.
@@ -100,7 +102,7 @@ pub enum Availability {
     Idle,
     /// A job for it would wait.
     Busy(String),
-    /// It is down, and nobody knows for how long.
+    /// It is down, for an unknown time.
     Down(String),
     /// It is not in the allocation that this campaign runs in.
     Elsewhere(String),

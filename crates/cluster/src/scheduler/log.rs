@@ -1,36 +1,20 @@
 //! The last lines in the logs of jobs.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use crate::folder::{Folder, tail};
 
-use crate::folder::Folder;
-
-/// Bytes at the end of a log in which the last line is searched: some hundred lines from as many nodes.
-const TAIL_BYTES: i64 = 32_768;
 /// Prefix of srun's own lines.
 const BY_SRUN: &str = "srun: ";
 
 /// The last line that a job printed, which usually has the reason for its end; with `node`, the last with its name, since
 /// several nodes print into one file. A line of srun's only if there is no other: what a worker printed says more.
 pub(crate) fn last_line(plan: &Folder, id: &str, node: Option<&str>) -> Option<String> {
-    let text = tail(plan, id)?;
+    let text = tail(&plan.log().join(format!("{id}.out"))).ok()?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let names = |line: &str| node.is_none_or(|node| line.split(|c| !is_part(c)).any(|word| word == node));
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && names(line));
     let (by_srun, by_worker): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with(BY_SRUN));
     let last = by_worker.last().or(by_srun.last())?;
     Some(last.chars().filter(|c| !c.is_control()).take(400).collect())
-}
-
-fn tail(plan: &Folder, id: &str) -> Option<String> {
-    let mut file = File::open(plan.log().join(format!("{id}.out"))).ok()?;
-    let length = file.metadata().ok()?.len();
-    if i64::try_from(length).is_ok_and(|length| length > TAIL_BYTES) {
-        file.seek(SeekFrom::End(-TAIL_BYTES)).ok()?;
-    }
-    let mut bytes = Vec::new();
-    file.take(TAIL_BYTES.unsigned_abs()).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

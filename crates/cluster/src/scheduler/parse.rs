@@ -157,7 +157,8 @@ pub(super) fn duration(text: &str) -> Option<u64> {
 }
 
 /// The format of `sacctmgr show assoc` for [`associations`].
-pub(super) const ASSOCIATION: &str = "format=Account,Partition,DefaultQOS,QOS,MaxJobs,MaxSubmit,GrpJobs,GrpSubmit";
+pub(super) const ASSOCIATION: &str =
+    "format=Account,Partition,DefaultQOS,QOS,MaxJobs,MaxSubmit,GrpJobs,GrpSubmit,MaxWall";
 
 /// A user's association with an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,6 +170,8 @@ pub(super) struct Association {
     pub(super) qos: Vec<String>,
     /// The most jobs that it allows.
     pub(super) limit: Option<u32>,
+    /// The longest time limit of a job, in seconds.
+    pub(super) longest: Option<u64>,
 }
 
 /// Parses a user's associations; none without accounting. A group's limits count as if this user were alone in it.
@@ -178,7 +181,8 @@ pub(super) fn associations(text: &str) -> Vec<Association> {
 
 fn association(line: &str) -> Option<Association> {
     let words: Vec<&str> = line.trim_end().split('|').collect();
-    let [account, partition, default_qos, qos, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else {
+    let [account, partition, default_qos, qos, jobs, submit, group_jobs, group_submit, rest @ ..] = words.as_slice()
+    else {
         return None;
     };
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -188,18 +192,30 @@ fn association(line: &str) -> Option<Association> {
         default_qos: some(default_qos),
         qos: qos.split(',').filter_map(some).collect(),
         limit: limit([jobs, submit, group_jobs, group_submit]),
+        longest: rest.first().and_then(|wall| duration(wall)),
     })
 }
 
 /// The format of `sacctmgr show qos` for [`qualities`].
-pub(super) const QUALITY: &str = "format=Name,MaxJobsPU,MaxSubmitPU,GrpJobs,GrpSubmit";
+pub(super) const QUALITY: &str = "format=Name,MaxJobsPU,MaxSubmitPU,GrpJobs,GrpSubmit,MaxWall";
 
-/// Parses the most jobs that each quality of service allows.
-pub(super) fn qualities(text: &str) -> Vec<(String, Option<u32>)> {
+/// What a quality of service allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quality {
+    /// The most jobs.
+    pub(super) limit: Option<u32>,
+    /// The longest time limit of a job, in seconds.
+    pub(super) longest: Option<u64>,
+}
+
+/// Parses the qualities of service with their names.
+pub(super) fn qualities(text: &str) -> Vec<(String, Quality)> {
     let quality = |line: &str| {
         let words: Vec<&str> = line.trim_end().split('|').collect();
-        let [name, jobs, submit, group_jobs, group_submit, ..] = words.as_slice() else { return None };
-        (!name.is_empty()).then(|| ((*name).to_owned(), limit([jobs, submit, group_jobs, group_submit])))
+        let [name, jobs, submit, group_jobs, group_submit, rest @ ..] = words.as_slice() else { return None };
+        let limit = limit([jobs, submit, group_jobs, group_submit]);
+        let longest = rest.first().and_then(|wall| duration(wall));
+        (!name.is_empty()).then(|| ((*name).to_owned(), Quality { limit, longest }))
     };
     text.lines().filter_map(quality).collect()
 }

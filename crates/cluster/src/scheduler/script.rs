@@ -47,7 +47,10 @@ pub(super) fn batch(settings: &JobSettings, job: &Job) -> String {
     let mut options = vec![format!("--job-name=assay-{}", job_name(&settings.name))];
     options.extend(job.partition.as_ref().map(|partition| format!("--partition={partition}")));
     options.extend([format!("--nodes={}", job.nodes.len()), format!("--nodelist={}", job.nodes.join(","))]);
-    options.extend(["--ntasks-per-node=1", "--exclusive", "--mem=0"].map(str::to_owned));
+    options.push("--ntasks-per-node=1".to_owned());
+    if !settings.shared {
+        options.extend(["--exclusive", "--mem=0"].map(str::to_owned));
+    }
     options.extend([format!("--time={minutes}"), format!("--signal=B:USR1@{}", signal_before(minutes * 60))]);
     options.extend(["--no-requeue", "--no-kill", "--open-mode=append", "--export=NONE"].map(str::to_owned));
     options.push("--output=log/%j.out".to_owned());
@@ -134,6 +137,7 @@ mod tests {
             name: "it's a plan".into(),
             program: "/shared/it's a plan/program/assay".into(),
             lines: vec!["--account=a".into()],
+            shared: false,
         }
     }
 

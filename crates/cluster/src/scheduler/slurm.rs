@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::cluster::PlanNode;
 
+use super::accounting::{Accounting, TimeLimit};
 use super::command::{CommandOutput, Environment, call};
 use super::error::SchedulerError;
 use super::job::{
     Availability, Job, JobEnd, JobLimits, JobSettings, Refusal, Scheduler, SchedulerState, Script, Submitted,
 };
-use super::parse::{self, Association, Partition};
+use super::parse::{self, Partition};
 use super::script;
 
 /// Polls after which limits and partitions are read again.
@@ -37,11 +38,11 @@ struct Known {
 impl Slurm {
     /// Slurm for the jobs of a plan with these nodes.
     pub fn new(settings: JobSettings, environment: Environment, nodes: &[PlanNode]) -> Result<Self, SchedulerError> {
-        let called = ask(&["id", "-un"], &environment)?;
+        let user = own_name(&environment)?;
         let mut partitions: Vec<Option<String>> = nodes.iter().map(|node| node.partition.clone()).collect();
         partitions.sort();
         partitions.dedup();
-        Ok(Self { settings, environment, user: called.stdout.trim().to_owned(), partitions, known: None })
+        Ok(Self { settings, environment, user, partitions, known: None })
     }
 
     /// Limits of jobs, which are read again every [`ROUNDS_BETWEEN_LIMITS`] polls.
@@ -54,21 +55,12 @@ impl Slurm {
         }
         let text = ask(&["scontrol", "show", "partition", "-o"], &self.environment)?.stdout;
         let partitions = parse::partitions(&text)?;
-        // Without accounting these commands fail: no limits.
-        let accounted = |what: &[&str]| ask(what, &self.environment).map(|called| called.stdout).unwrap_or_default();
-        let user = format!("user={}", self.user);
-        let associations = accounted(&["sacctmgr", "-nP", "show", "assoc", &user, parse::ASSOCIATION]);
-        let qualities = accounted(&["sacctmgr", "-nP", "show", "qos", parse::QUALITY]);
-        let account = option_of(&self.settings.lines, &["--account", "-A"]);
-        let quality = option_of(&self.settings.lines, &["--qos", "-q"]);
-        let associations: Vec<Association> = parse::associations(&associations)
-            .into_iter()
-            .filter(|association| account.is_none_or(|account| association.account == account))
-            .collect();
-        let qualities: BTreeMap<String, Option<u32>> = parse::qualities(&qualities).into_iter().collect();
-        let used: Vec<&Partition> = used(&partitions, &self.partitions);
-        let most_jobs = most_jobs(&associations, &qualities, quality, &used);
-        let known = Known { most_jobs, bounds: bounds(&partitions) };
+        let [account, qos] =
+            [["--account", "-A"], ["--qos", "-q"]].map(|names| option_of(&self.settings.lines, &names));
+        let accounting = Accounting::of(&self.user, account, &self.environment);
+        let most_jobs = accounting.most_jobs(qos, &used(&partitions, &self.partitions));
+        let bounds = bounds(&partitions, |partition| accounting.longest(qos, partition));
+        let known = Known { most_jobs, bounds };
         self.known = Some((0, known.clone()));
         Ok(known)
     }
@@ -90,25 +82,6 @@ fn option_of<'a>(lines: &'a [String], names: &[&str]) -> Option<&'a str> {
     lines.iter().rev().find_map(|line| value(line))
 }
 
-/// The tightest of all limits that can apply: of the user's associations, the job's quality of service, the partitions.
-fn most_jobs(
-    associations: &[Association],
-    qualities: &BTreeMap<String, Option<u32>>,
-    named: Option<&str>,
-    partitions: &[&Partition],
-) -> Option<u32> {
-    let applies = |association: &&Association| {
-        association.partition.as_ref().is_none_or(|name| partitions.iter().any(|partition| partition.name == *name))
-    };
-    let of_quality = |name: &str| qualities.get(name).copied().flatten();
-    let own = associations.iter().filter(applies).flat_map(|association| {
-        let quality = named.or(association.default_qos.as_deref()).or_else(|| default_quality(&association.qos));
-        [association.limit, quality.and_then(of_quality)]
-    });
-    let of_partitions = partitions.iter().map(|partition| of_quality(partition.qos.as_deref()?));
-    own.chain(of_partitions).flatten().min()
-}
-
 /// Above this limit one place stays free for another job of the user. Of two jobs, one measures and one waits.
 const SPARED_ABOVE: u32 = 2;
 
@@ -118,18 +91,19 @@ pub(crate) fn room(most_jobs: Option<u32>, queued: u32) -> Option<u32> {
     Some(limit.saturating_sub(u32::from(limit > SPARED_ABOVE)).saturating_sub(queued))
 }
 
-/// The default quality of service: `normal` if allowed, else the only one.
-fn default_quality(allowed: &[String]) -> Option<&str> {
-    let normal = allowed.iter().find(|name| *name == "normal");
-    normal.or_else(|| allowed.first().filter(|_| allowed.len() == 1)).map(String::as_str)
-}
-
-fn bounds(partitions: &[Partition]) -> BTreeMap<String, JobLimits> {
-    let of = |partition: &Partition| JobLimits { seconds: partition.longest, nodes: partition.most_nodes };
+fn bounds(partitions: &[Partition], longest: impl Fn(&Partition) -> Option<TimeLimit>) -> BTreeMap<String, JobLimits> {
+    let of = |partition: &Partition| JobLimits {
+        seconds: longest(partition).map(|limit| limit.seconds),
+        nodes: partition.most_nodes,
+    };
     let named = partitions.iter().map(|partition| (partition.name.clone(), of(partition)));
     let default =
         partitions.iter().filter(|partition| partition.default).map(|partition| (String::new(), of(partition)));
     named.chain(default).collect()
+}
+
+fn own_name(environment: &Environment) -> Result<String, SchedulerError> {
+    Ok(ask(&["id", "-un"], environment)?.stdout.trim().to_owned())
 }
 
 fn ask(argv: &[&str], environment: &Environment) -> Result<CommandOutput, SchedulerError> {
@@ -213,9 +187,11 @@ pub struct NodeGroup {
     pub hardware: String,
     /// The names.
     pub nodes: Vec<String>,
-    /// The longest time limit of a job, in seconds.
-    pub longest: Option<f64>,
-    /// Whether other jobs can use its nodes at the same time (`OverSubscribe=FORCE`).
+    /// The longest time limit of a job with the default QOS.
+    pub longest: Option<TimeLimit>,
+    /// The longest time limit of a job with the QOS that allows most.
+    pub longest_of_any: Option<TimeLimit>,
+    /// Whether other jobs can use its nodes at the same time (`OverSubscribe=FORCE`, or the plan asks for it).
     pub shared: bool,
 }
 
@@ -235,11 +211,17 @@ pub fn choose(
     let mut nodes = chosen(wanted, &expression, &lines, &partitions)?;
     nodes.retain(|node| !without.contains(&node.name));
     let hardware = ask(parse::HARDWARE, environment).map(|called| parse::hardware(&called.stdout)).unwrap_or_default();
-    let groups = groups(&nodes, &partitions, &hardware);
+    let accounting = Accounting::of(&own_name(environment)?, None, environment);
+    let groups = groups(&nodes, &partitions, &hardware, &accounting);
     Ok((nodes, groups))
 }
 
-fn groups(nodes: &[PlanNode], partitions: &[Partition], hardware: &BTreeMap<String, String>) -> Vec<NodeGroup> {
+fn groups(
+    nodes: &[PlanNode],
+    partitions: &[Partition],
+    hardware: &BTreeMap<String, String>,
+    accounting: &Accounting,
+) -> Vec<NodeGroup> {
     let mut groups: Vec<NodeGroup> = Vec::new();
     for node in nodes {
         let hardware = hardware.get(&node.name).cloned().unwrap_or_default();
@@ -254,7 +236,8 @@ fn groups(nodes: &[PlanNode], partitions: &[Partition], hardware: &BTreeMap<Stri
             job_partition: node.partition.clone(),
             hardware,
             nodes: vec![node.name.clone()],
-            longest: of.and_then(|of| of.longest).map(|seconds| seconds as f64),
+            longest: of.and_then(|of| accounting.longest(None, of)),
+            longest_of_any: of.and_then(|of| accounting.longest_of_any(of)),
             shared: of.is_some_and(|of| of.shared),
         });
     }
@@ -380,36 +363,26 @@ mod tests {
         };
         let nodes = [node("n3", None), node("n1", None), node("n2", None), node("n4", Some("short"))];
         let short = Partition { longest: Some(300), shared: true, ..partition("short", false) };
-        let found = groups(&nodes, &[partition("all", true), short], &hardware);
+        let found = groups(&nodes, &[partition("all", true), short], &hardware, &Accounting::default());
         let texts = found.iter().map(|group| {
             let NodeGroup { partition, hardware, nodes, longest, shared, .. } = group;
+            let longest = longest.as_ref().map(|limit| limit.seconds);
             format!("{} {partition} {hardware} {longest:?} {shared}", nodes.join(","))
         });
         let expected = [
             "n1,n2 all 64 CPUs, 503 GiB None false",
             "n3 all 32 CPUs, 251 GiB, gpu:a100:4 None false",
-            "n4 short  Some(300.0) true",
+            "n4 short  Some(300) true",
         ];
         assert_eq!(texts.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn the_tightest_of_all_limits_that_apply() {
-        let associations = parse::associations("a|||normal,low||10||\na|gpu||normal||1||\n");
-        let qualities =
-            BTreeMap::from([("normal".to_owned(), Some(8)), ("low".to_owned(), Some(4)), ("part".to_owned(), Some(5))]);
-        let (debug, with_qos) =
-            (partition("debug", true), Partition { qos: Some("part".into()), ..partition("p", false) });
-        let tightest = |named, partitions: &[&Partition]| most_jobs(&associations, &qualities, named, partitions);
-        assert_eq!(tightest(None, &[&debug]), Some(8), "the quality called normal");
-        assert_eq!(tightest(Some("low"), &[&debug]), Some(4));
-        assert_eq!(tightest(None, &[&debug, &with_qos]), Some(5), "the partition's own quality");
-        assert_eq!(tightest(None, &[&partition("gpu", false)]), Some(1), "an association for this partition");
-        assert_eq!(most_jobs(&[], &qualities, None, &[&debug]), None, "nothing is accounted for");
+    fn one_place_of_the_queue_stays_free_above_two() {
         let cases = [(None, 50, None), (Some(10), 0, Some(9)), (Some(10), 4, Some(5)), (Some(10), 9, Some(0))];
         let small = [(Some(10), 300, Some(0)), (Some(3), 0, Some(2)), (Some(2), 0, Some(2)), (Some(2), 1, Some(1))];
         for (limit, queued, expected) in cases.into_iter().chain(small).chain([(Some(0), 0, Some(0))]) {
-            assert_eq!(room(limit, queued), expected, "one place stays free above two: {limit:?} {queued}");
+            assert_eq!(room(limit, queued), expected, "{limit:?} {queued}");
         }
     }
 
@@ -428,6 +401,7 @@ mod tests {
             name: "p".into(),
             program: "/a b/program/assay".into(),
             lines: Vec::new(),
+            shared: false,
         };
         let environment = Environment::of(&BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]));
         let slurm = Slurm::new(settings, environment, &[]).unwrap();

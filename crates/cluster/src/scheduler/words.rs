@@ -56,6 +56,7 @@ const RESERVED: &[(&[&str], &str)] = &[
     (&["time", "t"], "use --time"),
     (&["output", "o", "chdir", "D"], "the jobs' output must be in the plan's folder"),
     (&["signal"], "workers need the signal two minutes before the time limit"),
+    (&["exclusive", "oversubscribe", "s"], "use assay cluster plan, with or without --shared"),
     (&["ntasks-per-node"], "each node has one worker"),
 ];
 

@@ -17,7 +17,7 @@ pub const BELOW_EXPECTED: &str = "below_expected";
 /// The code of the problem that a node is slower than in an earlier plan.
 pub const SLOWER_THAN_BEFORE: &str = "slower_than_before";
 
-/// All that is said about a cluster.
+/// The results of a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ClusterDocument {
@@ -138,9 +138,9 @@ crate::words::words! {
         Done => "done",
         /// Every task has ended, some without a result.
         Partly => "partly",
-        /// A worker is at it.
+        /// A worker runs its tasks.
         Running => "running",
-        /// Nobody has got to it yet.
+        /// None of its tasks has started.
         Waiting => "waiting",
         /// Every task has ended, none with a result.
         Failed => "failed",
@@ -183,7 +183,7 @@ pub struct FleetNode {
     pub why: Option<String>,
     /// Its group of the same hardware; `None` while nothing is known of it.
     pub group: Option<u32>,
-    /// What is thought of it.
+    /// Its judgement.
     pub standing: Standing,
     /// Path of its run documents, relative to the plan's folder.
     pub runs: Vec<String>,

@@ -3,15 +3,15 @@
 //! ```text
 //! PLAN/plan.json                     Plan: written once, never changed
 //! PLAN/program/assay                 the program that every node runs, unless the plan names another
-//! PLAN/waiting/NODE/TASK.json        Task: nobody has claimed it
+//! PLAN/waiting/NODE/TASK.json        Task: not claimed yet
 //! PLAN/running/NODE/TASK@CLAIM.json  Task: claimed; its time of change is the lease, which the claimer renews
-//! PLAN/running/NODE/TASK@CLAIM.who   Claim: who that is
+//! PLAN/running/NODE/TASK@CLAIM.who   Claim: the claimer
 //! PLAN/work/NODE/TASK@CLAIM/         where an attempt writes
 //! PLAN/done/NODE/TASK/               outcome.json, run/run.json …: published by one rename of the folder in `work`
 //! PLAN/failed/NODE/TASK@CLAIM/       failed attempts: outcome.json, output; how many there are of a
 //!                                    task is how often it was tried. TASK@CLAIM.lost: its worker went away in the middle
-//! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), door.json (ServerRecord)
-//! PLAN/net/                          who is ready for which round of pairs, and who was called (`cluster::network::slot`)
+//! PLAN/nodes/NODE/                   facts.json (NodeFacts), worker@ID.json (WorkerMark), server.json (ServerRecord)
+//! PLAN/net/                          which pairs were called, which nodes wait for HPL (`cluster::network::slot`)
 //! PLAN/campaign.json                 CampaignMark: the last `assay cluster run`
 //! PLAN/cancelled                     `assay cluster cancel` was called: workers return their tasks
 //! PLAN/jobs/ID.json                  SubmittedJob: a job that `assay cluster run` submitted
@@ -58,9 +58,12 @@ pub struct Plan {
     /// How workers are started; `None` where only `assay cluster run` knows.
     #[serde(default)]
     pub launcher: Option<PlanLauncher>,
-    /// Whether its jobs have whole nodes; `false` where a partition shares them by force, `None` where it is unknown.
+    /// Whether its jobs have whole nodes; `false` where the plan or a partition shares them, `None` where it is unknown.
     #[serde(default)]
     pub exclusive: Option<bool>,
+    /// Whether its jobs do not ask for whole nodes.
+    #[serde(default)]
+    pub shared: bool,
     /// The nodes, in the order in which they were named.
     pub nodes: Vec<PlanNode>,
     /// How pairs of nodes are chosen for the network; `None` where the network between nodes is not measured.
@@ -213,7 +216,7 @@ crate::words::words! {
         Ok => "ok",
         /// No result, and no attempts left.
         Failed => "failed",
-        /// It cannot be done, which is nobody's fault: the other node never came up, a program is not there.
+        /// It cannot be done: a node is not available, or a program is missing.
         Skipped => "skipped",
     }
 }

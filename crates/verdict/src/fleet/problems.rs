@@ -26,7 +26,11 @@ pub(super) fn problems(
     let first = not_started(nodes).into_iter().chain(no_results(nodes)).chain(versions(plan, &results));
     let of_tasks =
         results.iter().flat_map(broken).chain(without(&others)).chain(failed_rows(&results)).chain(below(&results));
-    let of_nodes = skew(&results).into_iter().chain(shared_machines(&results)).chain(hardware(groups, members));
+    let of_nodes = not_exclusive(plan)
+        .into_iter()
+        .chain(skew(&results))
+        .chain(shared_machines(&results))
+        .chain(hardware(groups, members));
     first.chain(of_tasks).chain(of_nodes).collect()
 }
 
@@ -115,6 +119,12 @@ fn below(nodes: &[&NodeResults]) -> Vec<Problem> {
         problem(BELOW_EXPECTED, format!("{id} is below what it should be ({source}) on {}", count(nodes.len())), nodes)
     };
     by_key(nodes, |node| &node.below).into_iter().map(sentence).collect()
+}
+
+fn not_exclusive(plan: &Plan) -> Option<Problem> {
+    let text = "other jobs could run on the nodes: results may contain their load, so a slow node is not certain. Plan \
+                without --shared in a partition that grants whole nodes";
+    (plan.exclusive == Some(false)).then(|| problem("not_exclusive", text.to_owned(), Vec::new()))
 }
 
 fn skew(nodes: &[&NodeResults]) -> Option<Problem> {

@@ -249,7 +249,7 @@ impl NodeResults {
         let reason = || outcome.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
         let is_ok = outcome.status == OutcomeStatus::Ok;
         if is_ok {
-            // Skipped tasks have the host on which they were given up.
+            // Skipped tasks have the host of the campaign that skipped them.
             let boot = outcome.claim.boot.as_deref().and_then(|boot| boot.split(' ').next());
             self.machines.extend(boot.map(|boot| (outcome.claim.host.clone(), boot.to_owned())));
             self.began.extend(Some(outcome.claim.when.clone()).filter(|when| !when.is_empty()));

@@ -9,6 +9,7 @@ use cluster::campaign::forecast::Forecast;
 use cluster::folder::Folder;
 use cluster::plan::request::{Request, check_time_limits, expected, make};
 use cluster::plan::write::{check_empty, write};
+use cluster::scheduler::accounting::TimeLimit;
 use cluster::scheduler::command::{Environment, find_program};
 use cluster::scheduler::script::usable_seconds;
 use cluster::scheduler::slurm::{NodeGroup, NodeSelection, choose};
@@ -51,7 +52,8 @@ pub(crate) fn plan(arguments: &PlanArgs) -> Result {
 }
 
 fn request(arguments: &PlanArgs) -> Result<(Request, Vec<NodeGroup>)> {
-    let Selected { nodes, groups, launcher } = nodes(arguments)?;
+    let Selected { nodes, mut groups, launcher } = nodes(arguments)?;
+    groups.iter_mut().for_each(|group| group.shared |= arguments.shared);
     check_options(&arguments.options)?;
     // The text of a suite's file becomes part of the plan: the nodes may not have the file.
     let is_file = Path::new(&arguments.suite).extension().is_some_and(|extension| extension == "toml");
@@ -77,6 +79,7 @@ fn request(arguments: &PlanArgs) -> Result<(Request, Vec<NodeGroup>)> {
         directory: arguments.dir.as_ref().map(absolute).transpose()?,
         launcher,
         exclusive: (launcher == Some(PlanLauncher::Slurm)).then(|| !groups.iter().any(|group| group.shared)),
+        shared: arguments.shared,
         nodes,
         pairing: arguments.pairs.0,
         network: arguments.network.clone(),
@@ -231,10 +234,11 @@ fn of_group(group: &NodeGroup, seconds: f64) -> String {
         if nodes.len() > MOST_NAMES { format!("{} …", nodes[..MOST_NAMES].join(" ")) } else { nodes.join(" ") };
     let mut parts = vec![format!("       {} in {partition}: {names}", nodes.len())];
     parts.extend((!hardware.is_empty()).then(|| hardware.clone()));
-    if let Some(longest) = longest {
-        let jobs = (seconds / usable_seconds(*longest)).ceil().max(1.0);
+    if let Some(TimeLimit { seconds: longest, by }) = longest {
+        let longest = *longest as f64;
+        let jobs = (seconds / usable_seconds(longest)).ceil().max(1.0);
         let several = if jobs > 1.0 { format!(", at least {jobs:.0} per node") } else { String::new() };
-        parts.push(format!("jobs of at most {}{several}", span(*longest)));
+        parts.push(format!("jobs of at most {} by {by}{several}", span(longest)));
     }
     parts.extend(shared.then(|| "not exclusive: other jobs can run on the nodes and slow the benchmarks".to_owned()));
     parts.join("; ")

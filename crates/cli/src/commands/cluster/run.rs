@@ -45,6 +45,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result {
         name: plan.name.clone(),
         program: checked_path(&folder.program(&plan))?.into(),
         lines: checked_lines(&arguments.sbatch)?,
+        shared: plan.shared,
     };
     let at_once = arguments.max_concurrent.unwrap_or(arguments.nodes_per_job);
     let launcher = launcher(arguments.launcher, &plan);
@@ -114,7 +115,7 @@ fn check_time(seconds: f64, plan: &Plan, scheduler: &mut dyn Scheduler) -> Resul
             let partition =
                 node.partition.as_deref().map_or("the default partition".into(), |name| format!("'{name}'"));
             return Err(format!(
-                "--time {} is above the time limit of {partition}: {}",
+                "--time {} is above the time limit of jobs in {partition}: {}",
                 rough_duration(seconds),
                 rough_duration(limit)
             ));
@@ -143,6 +144,7 @@ pub(super) fn forecast(folder: &Path, plan: &Plan, tasks: &[Task]) -> Result<(&'
         name: plan.name.clone(),
         program: checked_path(&program)?.into(),
         lines: Vec::new(),
+        shared: plan.shared,
     };
     let environment = Environment::of(&environment::everything());
     let has = |name: &str| find_program(name, &environment).is_some();

@@ -174,6 +174,7 @@ pub(super) fn scheduler(folder: &Folder, plan: &Plan) -> Result<Slurm> {
         name: plan.name.clone(),
         program: folder.program(plan),
         lines: Vec::new(),
+        shared: plan.shared,
     };
     Ok(Slurm::new(settings, environment, &plan.nodes)?)
 }

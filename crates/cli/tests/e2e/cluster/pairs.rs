@@ -53,24 +53,23 @@ fn waiting(folder: &Path, node: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("to-")).collect()
 }
 
-fn door(folder: &Path, node: &str) -> String {
-    let path = folder.join("nodes").join(node).join("door.json");
+fn server_address(folder: &Path, node: &str) -> String {
+    let path = folder.join("nodes").join(node).join("server.json");
     let read = || serde_json::from_str::<Value>(&fs::read_to_string(&path).ok()?).ok();
-    let door = wait_for(PATIENCE, read).unwrap_or_else(|| panic!("node {node} starts no server"));
-    list(&door, "addresses")[0].as_str().unwrap().to_owned()
+    let record = wait_for(PATIENCE, read).unwrap_or_else(|| panic!("node {node} starts no server"));
+    list(&record, "addresses")[0].as_str().unwrap().to_owned()
 }
 
 /// Asserts that no server, no claimed token and no unfinished attempt is left.
 fn assert_closed(folder: &Path, nodes: &[&str]) {
     for node in nodes {
         let left = crate::common::names(&folder.join("nodes").join(node));
-        assert!(!left.iter().any(|name| name.starts_with("door")), "{node}: {left:?}");
+        assert!(!left.iter().any(|name| name.starts_with("server")), "{node}: {left:?}");
         let work = fs::read_dir(folder.join("work").join(node)).map_or(0, Iterator::count);
         assert_eq!(work, 0, "{node}: what attempts wrote is left");
     }
     assert!(folder.join("waiting/.net/token.json").exists(), "the token is lost");
     assert_eq!(crate::common::names(&folder.join("running/.net")), Vec::<String>::new());
-    assert_eq!(crate::common::names(&folder.join("net/ready")), Vec::<String>::new());
 }
 
 #[test]
@@ -79,7 +78,7 @@ fn a_killed_worker_leaves_no_server_and_every_pair_is_measured_alone_and_with_it
     // n3 never starts.
     let folder = plan(&scratch, "n1,n2,n3", "127.0.0.0/8");
     let killed = start(&scratch, &folder, "n2", "60s");
-    let address = door(&folder, "n2");
+    let address = server_address(&folder, "n2");
     assert!(wait_for(PATIENCE, || TcpStream::connect(&address).ok()).is_some());
     let first = start(&scratch, &folder, "n1", "8s");
     // During an attempt of either node.
@@ -117,11 +116,11 @@ fn a_killed_worker_leaves_no_server_and_every_pair_is_measured_alone_and_with_it
 }
 
 #[test]
-fn a_worker_that_is_asked_to_end_closes_its_door() {
+fn a_worker_that_is_asked_to_end_ends_its_server() {
     let scratch = Scratch::new();
     let folder = plan(&scratch, "n1,n2", "127.0.0.0/8");
     let worker = start(&scratch, &folder, "n1", "60s");
-    let address = door(&folder, "n1");
+    let address = server_address(&folder, "n1");
     signal(worker.id(), "TERM");
     let ran = worker.end();
     assert_eq!(ran.status, Some(143), "{ran:?}");

@@ -192,7 +192,7 @@ fn a_node_that_does_not_see_the_plans_folder_is_named() {
     assert_eq!(ran.status, Some(1), "{ran:?}");
     assert_done(&folder, &["n1"]);
     assert!(ran.stderr.contains("n2 cannot read the plan's folder"), "{ran:?}");
-    assert!(ran.stderr.contains("the node 'n2' is abandoned"), "{ran:?}");
+    assert!(ran.stderr.contains("the node 'n2' is skipped"), "{ran:?}");
     let answers = names(&folder.join("probe"));
     assert!(answers.iter().any(|name| name.ends_with("@n1")), "{answers:?}");
     assert!(!answers.iter().any(|name| name.ends_with("@n2")), "{answers:?}");
@@ -207,6 +207,33 @@ fn a_dry_run_prints_every_script_and_submits_nothing() {
     assert!(ran.stdout.contains("--nodelist=n1,n2\n") && ran.stdout.contains("--nodelist=n3\n"), "{ran:?}");
     assert!(ran.stdout.starts_with("sbatch --parsable") && ran.stdout.matches("#!/bin/sh").count() == 2, "{ran:?}");
     assert!(names(&folder.join("jobs")).is_empty());
+}
+
+#[test]
+fn a_plan_of_slurm_has_the_limits_of_its_qos_and_shares_nodes_on_request() {
+    let slurm = MadeUp::new("n1 n2");
+    let (suite, folder) = (slurm.scratch.join("tiny.toml"), slurm.scratch.join("the plan"));
+    fs::write(&suite, SUITE).unwrap();
+    let (suite, shown, bin) = (suite.to_str().unwrap(), folder.to_str().unwrap(), slurm.scratch.join("bin"));
+    let planned = |longest: &str, options: &str| {
+        let qos = format!("case \"$*\" in *assoc*) echo 'a|||normal|||||';; *) echo 'normal|||||{longest}';; esac\n");
+        fs::rename(fake(&slurm.scratch, "sacctmgr", &qos), bin.join("sacctmgr")).unwrap();
+        let words = ["cluster", "plan", "--all", "--suite", suite, shown].into_iter();
+        let mut command = command(&slurm.scratch, words.chain(options.split_whitespace()));
+        command.env("PATH", format!("{}:{SYSTEM}", bin.display()));
+        ran(command)
+    };
+    let refused = planned("00:00:04", "");
+    let sentence = refusal(&refused);
+    assert!(sentence.contains("can take 4 s (limit of the QOS 'normal'), of which 3 s are for tasks"), "{sentence}");
+    let made = planned("00:08:00", "--shared");
+    let group = "jobs of at most 8 min by the QOS 'normal'; not exclusive: other jobs can run on the nodes";
+    assert!(made.status == Some(0) && made.stdout.contains(group), "{made:?}");
+    let script = ran(slurm.run(&folder, "--dry-run")).stdout;
+    assert!(script.contains("#SBATCH --time=8\n") && script.contains("#SBATCH --ntasks-per-node=1\n"), "{script}");
+    assert!(!script.contains("--exclusive") && !script.contains("--mem=0"), "{script}");
+    let report = ran(command(&slurm.scratch, ["cluster", "report", shown, "--format", "json"]));
+    assert!(report.stdout.contains("\"not_exclusive\""), "{report:?}");
 }
 
 #[test]
@@ -300,5 +327,5 @@ fn workers_over_ssh_and_a_host_that_does_not_answer() {
     let ran = ran(run(&sshd.scratch, &folder, &options, SYSTEM));
     assert_eq!(ran.status, Some(1), "{ran:?}");
     assert_done(&folder, &["n1", "n2"]);
-    assert!(ran.stderr.contains("'n9' is abandoned") && ran.stderr.contains("Connection refused"), "{ran:?}");
+    assert!(ran.stderr.contains("'n9' is skipped") && ran.stderr.contains("Connection refused"), "{ran:?}");
 }

@@ -84,12 +84,12 @@ fn a_node_that_is_not_there_is_given_up_and_one_that_comes_back_is_not() {
     let fates = [("n2", Fate::Never), ("n3", Fate::DownBetween(30.0, 500.0)), ("n4", Fate::BusyUntil(3000.0))];
     let campaign = Campaign::finish(4, false, &fates, 3);
     campaign.skipped_only("n2");
-    campaign.reported(&["'n2' is abandoned", "it was not available for 10 min: down*"]);
+    campaign.reported(&["'n2' is skipped", "it was not available for 10 min: down*"]);
 }
 #[test]
 fn a_node_whose_jobs_come_to_nothing_is_given_up_with_their_output() {
     let campaign = Campaign::finish(2, false, &[("n1", Fate::Broken)], 3);
-    campaign.reported(&["'n1' is abandoned", "3 jobs in a row"]);
+    campaign.reported(&["'n1' is skipped", "3 jobs in a row"]);
     campaign.reported(&["ended without finishing a task on 'n1'"]);
 }
 #[test]
@@ -102,7 +102,7 @@ fn a_node_that_does_not_see_the_plan_goes_alone_and_is_given_up() {
         assert!(taken[1..].iter().filter(|nodes| nodes.contains(&blind.to_owned())).all(|nodes| nodes.len() == 1));
         assert!(taken.len() <= 5, "the other nodes have two jobs at most: {taken:?}");
         campaign.reported(&[
-            &format!("'{blind}' is abandoned"),
+            &format!("'{blind}' is skipped"),
             "has not answered the probe file",
             "cannot read the plan",
         ]);
@@ -142,7 +142,7 @@ fn who_cancels_every_job_does_not_want_them_and_no_node_is_given_up() {
 fn a_node_that_fails_again_and_again_is_given_up() {
     let campaign = Campaign::finish(2, false, &[("n1", Fate::EndedUntil(1e9, "NODE_FAIL"))], 3);
     campaign.skipped_only("n1");
-    campaign.reported(&["'n1' is abandoned", "NODE_FAIL (a node failed)"]);
+    campaign.reported(&["'n1' is skipped", "NODE_FAIL (a node failed)"]);
 }
 
 #[test]
@@ -252,9 +252,9 @@ fn a_campaign_that_is_cancelled_ends() {
     assert!(why.contains("assay cluster cancel"), "{why}");
 }
 #[test]
-fn a_node_whose_jobs_are_refused_holds_up_nobody_and_is_given_up() {
+fn a_node_whose_jobs_are_refused_delays_no_other_and_is_skipped() {
     let campaign = Campaign::finish(4, false, &[("n2", Fate::Refused)], 3);
-    campaign.reported(&["'n2' is abandoned", "not available"]);
+    campaign.reported(&["'n2' is skipped", "not available"]);
     // Where every job is refused it is not the nodes' fault, and they keep their tasks.
     let (_scratch, folder) = plan(4, false);
     let mut all = world(&folder, 4);
@@ -333,7 +333,7 @@ fn pairs_with_a_node_that_never_came_up_are_skipped_with_the_reason() {
     // The node's three parts of the suite and two pairs, and the two pairs towards it.
     let campaign = Campaign::finish(3, true, &[("n3", Fate::Never)], 7);
     let outcome: Outcome = read(&campaign.folder.outcome("n1", "to-n3")).unwrap();
-    assert!(outcome.reason.as_deref().unwrap().contains("'n3' was abandoned"), "{outcome:?}");
+    assert!(outcome.reason.as_deref().unwrap().contains("'n3' was skipped"), "{outcome:?}");
 }
 #[test]
 fn in_whatever_trouble_every_task_is_over_once_and_nothing_of_ours_stays() {

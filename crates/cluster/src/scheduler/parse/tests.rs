@@ -82,14 +82,15 @@ fn durations_as_slurm_writes_them() {
 
 #[test]
 fn associations_and_qualities_with_their_limits() {
-    let text = "a|||normal,low||2||\nb|debug|low|low|4|10|3|8\n";
+    let text = "a|||normal,low||2||\nb|debug|low|low|4|10|3|8|1-00:00:00\n";
     let found = associations(text);
     assert_eq!(found[0].qos, ["normal", "low"]);
     assert_eq!(found[0].limit, Some(2));
     assert_eq!((found[1].partition.as_deref(), found[1].default_qos.as_deref()), (Some("debug"), Some("low")));
-    assert_eq!(found[1].limit, Some(3));
-    let qos = qualities("normal||||\nlow|1|5||4\n");
-    assert_eq!(qos, [("normal".into(), None), ("low".into(), Some(1))]);
+    assert_eq!((found[1].limit, found[1].longest, found[0].longest), (Some(3), Some(86_400), None));
+    let qos = qualities("normal||||\nlow|1|5||4|00:30:00\n");
+    let low = Quality { limit: Some(1), longest: Some(1800) };
+    assert_eq!(qos, [("normal".into(), Quality { limit: None, longest: None }), ("low".into(), low)]);
     for broken in ["", "\n", "a|b", "sacctmgr: error: Slurm accounting storage is disabled", "||||||||", "|||||"] {
         assert!(associations(broken).is_empty() && qualities(broken).is_empty(), "{broken}");
     }
@@ -182,7 +183,7 @@ fn what_the_real_one_answered() {
     assert!(queue(recorded!("squeue_controller_down")).is_err());
     assert!(nodes(recorded!("sinfo_controller_down")).is_err());
     // Recorded with other columns: what is read of them is the same.
-    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), None)]);
+    assert_eq!(qualities(recorded!("qos")), [("normal".to_owned(), Quality { limit: None, longest: None })]);
 }
 
 #[test]
