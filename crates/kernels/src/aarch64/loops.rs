@@ -110,6 +110,9 @@ macro_rules! repeated {
     (2, $text:expr) => {
         concat!($text, $text)
     };
+    (4, $text:expr) => {
+        concat!($text, $text, $text, $text)
+    };
     (5, $text:expr) => {
         concat!($text, $text, $text, $text, $text)
     };
