@@ -162,8 +162,12 @@ fn check(kernel: &Kernel, code: &Code) {
 
     let accumulators = code.accumulators(kernel);
     assert_eq!(accumulators.len(), kernel.accumulators, "{name}: {accumulators:?}");
-    let loaded: BTreeSet<String> =
-        code.before.iter().filter(|one| matches!(&*one.mnemonic, "ldr" | "ld1w" | "ld1d")).map(|one| vector(one.register(0))).collect();
+    let loaded: BTreeSet<String> = code
+        .before
+        .iter()
+        .filter(|one| matches!(&*one.mnemonic, "ldr" | "ld1w" | "ld1d"))
+        .map(|one| vector(one.register(0)))
+        .collect();
     assert!(accumulators.is_subset(&loaded), "{name}: an accumulator is not loaded");
     let written = |one: &Instruction| vector(one.register(0));
     let turns: Vec<String> = code.work.iter().map(written).filter(|to| accumulators.contains(to)).collect();

@@ -8,10 +8,10 @@ use super::loops::{fused_loop, repeated};
 use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
 
-fused_loop!(int8_sve, z ["sve", "i8mm"], "smmla z\\acc\\().s, ", ".b");
-fused_loop!(int8_neon_i8mm, q ["i8mm"], "smmla v\\acc\\().4s, ", ".16b");
-fused_loop!(bf16_sve, z ["sve", "bf16"], "bfmmla z\\acc\\().s, ", ".h");
-fused_loop!(bf16_neon_bf16, q ["bf16"], "bfmmla v\\acc\\().4s, ", ".8h");
+fused_loop!(int8_sve, z "sve" "i8mm", "smmla z\\acc\\().s, ", ".b");
+fused_loop!(int8_neon_i8mm, q "i8mm", "smmla v\\acc\\().4s, ", ".16b");
+fused_loop!(bf16_sve, z "sve" "bf16", "bfmmla z\\acc\\().s, ", ".h");
+fused_loop!(bf16_neon_bf16, q "bf16", "bfmmla v\\acc\\().4s, ", ".8h");
 
 /// Defines a loop of outer products in streaming mode, each tile an accumulator. X0 is the register file, X1 the number of
 /// iterations, W12 a row of a tile, W11 their number. Starting and stopping the mode sets vectors and tiles to zero, so that

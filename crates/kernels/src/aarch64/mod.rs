@@ -83,8 +83,9 @@ const fn outer(element: Element, types: &'static str, products: u64, data: Data)
 }
 
 /// The rows of some operations and elements. `@sme` is a body for outer products with its tiles and the bytes of a lane,
-/// `@sve` one for scalable vectors with its pairs of steps: one row for each length of a vector, the widest first. The other rows are needs, the last part of the name, accumulators, lanes and
-/// pairs, the instructions of a step, and the body.
+/// `@sve` one for scalable vectors with its pairs of steps: one row for each length of a vector, the widest first. The
+/// other rows are needs, the last part of the name, accumulators, lanes and pairs, the instructions of a step, and the
+/// body.
 macro_rules! kernels {
     ($($kernel:tt $stem:literal {
         $(@sme $(+ $sme_feature:ident)? [$tiles:literal of $lane:literal] $sme_step:tt $sme:ident $outer:path;)?
