@@ -33,7 +33,8 @@ pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, 
 fn complete(cache: &mut Cache, others: &[Cache]) -> bool {
     let first = cache.cpus.first();
     let kind = |one: &Cache| (one.level, one.kind == "instruction");
-    let found = others.iter().find(|other| kind(other) == kind(cache) && first.is_some_and(|cpu| other.cpus.contains(cpu)));
+    let found =
+        others.iter().find(|other| kind(other) == kind(cache) && first.is_some_and(|cpu| other.cpus.contains(cpu)));
     let Some(found) = found.filter(|_| cache.bytes.is_none()) else { return false };
     (cache.bytes, cache.line_bytes, cache.ways) = (found.bytes, found.line_bytes, found.ways);
     true

@@ -31,8 +31,10 @@ impl CpuInfo {
             }
             // Old kernels of Arm list all CPUs in one block and state the processor once, after the last.
             if let Some([others @ .., last]) = info.cpus.get_mut(first..) {
-                for (key, value) in last.iter() {
-                    others.iter_mut().for_each(|cpu| drop(cpu.entry(key.clone()).or_insert_with(|| value.clone())));
+                for cpu in others {
+                    last.iter().for_each(|(key, value)| {
+                        cpu.entry(key.clone()).or_insert_with(|| value.clone());
+                    });
                 }
             }
         }

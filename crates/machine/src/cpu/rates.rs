@@ -145,12 +145,7 @@ pub struct Resolved {
 /// Decides a rate with `measured`, the 90th percentile of operations per cycle over bursts on one core: the smallest
 /// possible candidate, else a known rate, else the measurement rounded up to a pace that ports can have.
 /// `features` are the machine's.
-pub fn resolve(
-    kernel: CpuKernel,
-    features: &[String],
-    table: &OpsPerCycle,
-    measured: Option<f64>,
-) -> Option<Resolved> {
+pub fn resolve(kernel: CpuKernel, features: &[String], table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
     let step = kernel.step(features);
     let seen = |measured: f64| match step {
@@ -273,7 +268,8 @@ mod tests {
                     continue;
                 }
                 assert_eq!(known.candidates, of_units, "{}: {}", uarch.name, known.what);
-                let decided = |share: f64| of_units.map(|ops| resolve(step.kernel, &[], &known, Some(ops * share)).unwrap());
+                let decided =
+                    |share: f64| of_units.map(|ops| resolve(step.kernel, &[], &known, Some(ops * share)).unwrap());
                 assert_eq!(
                     decided(0.995).map(|one| Some(one.value)),
                     of_units.map(Some),
@@ -308,7 +304,8 @@ mod tests {
 
     #[test]
     fn without_a_table_the_measurement_is_rounded_and_marked() {
-        let inferred = |measured| resolve(DP, &[], &table(None, &[]), Some(measured)).map(|one| (one.value, one.inferred));
+        let inferred =
+            |measured| resolve(DP, &[], &table(None, &[]), Some(measured)).map(|one| (one.value, one.inferred));
         assert_eq!(inferred(30.1), Some((32.0, true)), "two steps per cycle");
         assert_eq!(inferred(15.9), Some((16.0, true)), "one");
         assert_eq!(inferred(10.6), Some((32.0 / 3.0, true)), "one in one and a half cycles");

@@ -1,7 +1,7 @@
 //! Which logical CPUs share a core, a package and a kind of core: by the kernel's topology files, else APIC numbers in
 //! CPUID, else `/proc/cpuinfo`. Kinds: CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::machine::{CoreKind, LogicalCpu};
 
@@ -264,40 +264,43 @@ pub(crate) fn core_kinds(
 /// of one part are of one kind, also where their clocks differ.
 fn by_part(root: &Sysroot, midrs: &BTreeMap<u32, Midr>, topology: &[LogicalCpu]) -> (Kinds, Result<String, String>) {
     let number = |cpu: u32, file: &str| root.number::<u32>(&format!("{CPUS}/cpu{cpu}/{file}")).unwrap_or(0);
-    let speed = |cpu: u32| (number(cpu, "cpu_capacity"), number(cpu, "cpufreq/cpuinfo_max_freq"));
+    let capacity = |cpu: u32| number(cpu, "cpu_capacity");
     let part = |cpu: u32| midrs.get(&cpu).map(|midr| (midr.implementer, midr.part));
     let parts: Option<Vec<_>> = topology.iter().map(|place| part(place.cpu)).collect();
     let Some(parts) = parts else {
-        let alike = topology.iter().all(|place| speed(place.cpu).0 == speed(topology[0].cpu).0);
+        let alike = topology.iter().all(|place| capacity(place.cpu) == capacity(topology[0].cpu));
         let unknown = || Err("the kernel's cpu_capacity differs, and no part number is known".to_owned());
         return (Kinds::new(), if alike { Ok(label(CPUS)) } else { unknown() });
     };
-    // The fastest group first; the parts in the order of their fastest cores.
-    let of_cpu = |(place, part): (&LogicalCpu, &(u32, u32))| (speed(place.cpu), *part);
-    let mut groups: Vec<_> = topology.iter().zip(&parts).map(of_cpu).collect();
-    groups.sort_unstable_by(|a, b| b.cmp(a));
-    groups.dedup();
-    let mut order: Vec<(u32, u32)> = Vec::new();
-    for (_, part) in &groups {
-        if !order.contains(part) {
-            order.push(*part);
-        }
+    let groups =
+        topology.iter().zip(&parts).map(|(place, part)| (number(place.cpu, "cpufreq/cpuinfo_max_freq"), *part));
+    let groups: Vec<(u32, (u32, u32))> = groups.collect();
+    let mut fastest: BTreeMap<(u32, (u32, u32)), u32> = BTreeMap::new();
+    for (place, group) in topology.iter().zip(&groups) {
+        let highest = fastest.entry(*group).or_default();
+        *highest = capacity(place.cpu).max(*highest);
     }
     let source = Ok(format!("part numbers, cpu_capacity and clocks in {}", label(CPUS)));
-    if groups.len() < 2 {
+    if fastest.len() < 2 {
         return (Kinds::new(), source);
     }
-    let kind = |part: &(u32, u32)| match (order.iter().position(|known| known == part).unwrap_or(0), order.len()) {
+    let mut order: Vec<_> = fastest.into_iter().map(|(group, capacity)| (capacity, group)).collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let mut by_speed: Vec<(u32, u32)> = Vec::new();
+    for (_, (_, part)) in &order {
+        if !by_speed.contains(part) {
+            by_speed.push(*part);
+        }
+    }
+    let kind = |part| match (by_speed.iter().position(|known| *known == part).unwrap_or(0), by_speed.len()) {
         (_, 1) => CoreKind::Uniform,
         (0, _) => CoreKind::Performance,
         (last, number) if number > 2 && last + 1 == number => CoreKind::LowPowerEfficiency,
         _ => CoreKind::Efficiency,
     };
-    let rank = |place: &LogicalCpu, part: &(u32, u32)| {
-        let group = groups.iter().position(|group| *group == of_cpu((place, part))).unwrap_or(0);
-        u32::try_from(group).unwrap_or(u32::MAX)
-    };
-    let kinds = topology.iter().zip(&parts).map(|(place, part)| (place.cpu, (kind(part), rank(place, part))));
+    let rank = |group| order.iter().position(|(_, known)| *known == group).and_then(|rank| u32::try_from(rank).ok());
+    let kinds =
+        topology.iter().zip(groups).map(|(place, group)| (place.cpu, (kind(group.1), rank(group).unwrap_or(0))));
     (kinds.collect(), source)
 }
 

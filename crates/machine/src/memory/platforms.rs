@@ -85,7 +85,13 @@ const PLATFORMS: &[Platform] = &[
     arm(&[0xd40], "Graviton3", 8, 4800.0, "channels: aws-graviton-getting-started; speed: unchecked, for Graviton3"),
     arm(&[0xd4f], "Graviton4", 12, 5600.0, "channels: aws-graviton-getting-started; speed: unchecked, for Graviton4"),
     arm(&[0xd0c], "Altra", 8, 3200.0, "coelacanth-dream.com, 2022-05-27, after Ampere's road map, for Altra"),
-    arm(&[0xd4f], "Grace", 8, 8000.0, "unchecked: 32 channels of 16 bits, 512 GB/s with the smaller memories, for Grace"),
+    arm(
+        &[0xd4f],
+        "Grace",
+        8,
+        8000.0,
+        "unchecked: 32 channels of 16 bits, 512 GB/s with the smaller memories, for Grace",
+    ),
     Platform {
         vendor: "HiSilicon",
         family: 0x48,

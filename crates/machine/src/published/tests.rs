@@ -291,7 +291,8 @@ fn another_version_of_a_table_is_refused_and_has_no_rows() {
 
 #[test]
 fn types_on_arm_have_their_processor() {
-    let platform = |name: &str| instance_type(name).unwrap().platforms.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let platform =
+        |name: &str| instance_type(name).unwrap().platforms.into_iter().map(|one| one.name).collect::<Vec<_>>();
     for (name, processor) in [
         ("a1.large", "AWS Graviton"),
         ("t4g.micro", "AWS Graviton2"),
@@ -311,7 +312,8 @@ fn types_on_arm_have_their_processor() {
     let seen = |core: &str| Seen { microarchitecture: Some(core.to_owned()), ..Seen::default() };
     let differs = |core: &str| disagreements(&instance_type("c7g.large").unwrap(), &seen(core)).len();
     assert_eq!((differs("Neoverse V1"), differs("Neoverse N1")), (0, 1));
-    let all = instances::EC2.rows().chain(instances::AZURE.rows()).filter(|row| row.cell("architecture") == Some("aarch64"));
+    let all =
+        instances::EC2.rows().chain(instances::AZURE.rows()).filter(|row| row.cell("architecture") == Some("aarch64"));
     for name in all.map(|row| row.name()) {
         assert_eq!(platform(name).len(), 1, "{name}");
     }

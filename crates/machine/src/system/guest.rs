@@ -31,20 +31,23 @@ const IDENTITIES: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn of_firmware(root: &Sysroot) -> Found<Guest> {
-    let identity = |name: &str| Some((root.text(&format!("sys/class/dmi/id/{name}"))?, name));
+    let identity = |name: &str| {
+        let file = format!("sys/class/dmi/id/{name}");
+        Some((root.text(&file)?.trim().to_owned(), label(&file)))
+    };
     let named = |name: &str| Guest::Virtual(Some(name.to_owned()));
     if let Some((compatible, source)) = device_tree::hypervisor(root) {
         let known = [("kvm", "KVM"), ("xen", "Xen"), ("vmware", "VMware")];
-        let name = known.iter().find(|(word, _)| compatible.contains(word)).map_or(compatible.as_str(), |(_, name)| name);
+        let name =
+            known.iter().find(|(word, _)| compatible.contains(word)).map_or(compatible.as_str(), |(_, name)| name);
         return Some((named(name), source));
     }
     let board = device_tree::model(root);
     if let Some((_, source)) = board.clone().filter(|(model, _)| model.contains("dummy-virt")) {
         return Some((Guest::Virtual(None), source));
     }
-    let Some((vendor, file)) = identity("sys_vendor") else { return board.map(|(_, source)| (Guest::Bare, source)) };
+    let Some((vendor, source)) = identity("sys_vendor") else { return board.map(|(_, source)| (Guest::Bare, source)) };
     let product = identity("product_name").map(|(product, _)| product).unwrap_or_default();
-    let source = label(&format!("sys/class/dmi/id/{file}"));
     if vendor == "Amazon EC2" {
         let is_metal = product.contains(".metal");
         return Some((if is_metal { Guest::Bare } else { named("KVM") }, source));
@@ -61,7 +64,9 @@ mod tests {
     #[test]
     fn metal_and_boards_are_bare_and_what_names_no_firmware_is_unknown() {
         let dmi = |vendor: &str, product: &str| {
-            Fixture::new("guest").file("sys/class/dmi/id/sys_vendor", vendor).file("sys/class/dmi/id/product_name", product)
+            Fixture::new("guest")
+                .file("sys/class/dmi/id/sys_vendor", vendor)
+                .file("sys/class/dmi/id/product_name", product)
         };
         let of = |fixture: Fixture| of_firmware(&fixture.root()).map(|(guest, _)| guest);
         let named = |name: &str| Some(Guest::Virtual(Some(name.to_owned())));

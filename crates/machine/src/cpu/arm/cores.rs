@@ -23,7 +23,8 @@ impl Vectors {
     pub(crate) fn per_cycle(&self, mnemonic: &str, element: &str, is_scalable: bool) -> Option<f64> {
         let counts = if is_scalable { self.sve } else { self.neon };
         let own = format!("{mnemonic}.{element}");
-        let find = |key: &str| counts.split(", ").find_map(|count| count.strip_prefix(key)?.strip_prefix(' ')?.parse().ok());
+        let find =
+            |key: &str| counts.split(", ").find_map(|count| count.strip_prefix(key)?.strip_prefix(' ')?.parse().ok());
         find(&own).or_else(|| find(mnemonic))
     }
 }
@@ -51,7 +52,6 @@ const fn sve(core: Core, sve_bits: u32, neon: &'static str, sve: &'static str, s
 const ARM: u32 = 0x41;
 const APPLE: u32 = 0x61;
 const QUALCOMM: u32 = 0x51;
-
 
 /// The row of a core; `None` if it is not in the table.
 pub(crate) fn look_up(midr: Midr) -> Option<&'static Uarch> {
@@ -86,15 +86,41 @@ static CORES: &[Core] = &[
     core(ARM, &[0xd0a], "Cortex-A75"),
     neon(core(ARM, &[0xd0b, 0xd0e], "Cortex-A76"), TWO, "cpufp BCM2712 at 2.4 GHz: 64 int8 and 8 fp64 op/cycle"),
     neon(core(ARM, &[0xd0d], "Cortex-A77"), TWO, "WikiChip Fuse 2339: two 128-bit pipes, as in Cortex-A76"),
-    neon(core(ARM, &[0xd41, 0xd42, 0xd4b], "Cortex-A78"), TWO, "WikiChip Fuse 3536: two 128-bit pipes, as in Cortex-A77"),
+    neon(
+        core(ARM, &[0xd41, 0xd42, 0xd4b], "Cortex-A78"),
+        TWO,
+        "WikiChip Fuse 3536: two 128-bit pipes, as in Cortex-A77",
+    ),
     // The vector unit is 2 x 64 or 2 x 128 bits wide and may be shared by two cores.
     core(ARM, &[0xd46], "Cortex-A510"),
-    sve(core(ARM, &[0xd47], "Cortex-A710"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64Processors.td: model of Neoverse N2"),
-    sve(core(ARM, &[0xd4d], "Cortex-A715"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64Processors.td: model of Neoverse N2"),
+    sve(
+        core(ARM, &[0xd47], "Cortex-A710"),
+        128,
+        TWO_MATRIX,
+        TWO_SVE,
+        "LLVM AArch64Processors.td: model of Neoverse N2",
+    ),
+    sve(
+        core(ARM, &[0xd4d], "Cortex-A715"),
+        128,
+        TWO_MATRIX,
+        TWO_SVE,
+        "LLVM AArch64Processors.td: model of Neoverse N2",
+    ),
     neon(core(ARM, &[0xd80], "Cortex-A520"), "fmla 1, sdot 1, usdot 1, smmla 1, bfdot 1", "cpufp CD8180 at 1.8 GHz"),
-    sve(core(ARM, &[0xd81, 0xd89], "Cortex-A720"), 128, TWO_MATRIX, TWO_SVE, "cpufp CD8180 at 2.6 GHz; LLVM: as Neoverse N2"),
+    sve(
+        core(ARM, &[0xd81, 0xd89], "Cortex-A720"),
+        128,
+        TWO_MATRIX,
+        TWO_SVE,
+        "cpufp CD8180 at 2.6 GHz; LLVM: as Neoverse N2",
+    ),
     core(ARM, &[0xd87], "Cortex-A725"),
-    neon(core(ARM, &[0xd44, 0xd4c], "Cortex-X1"), "fmla 4, fmadd 4, fadd 4, sdot 4", "AnandTech 15813: four 128-bit pipes"),
+    neon(
+        core(ARM, &[0xd44, 0xd4c], "Cortex-X1"),
+        "fmla 4, fmadd 4, fadd 4, sdot 4",
+        "AnandTech 15813: four 128-bit pipes",
+    ),
     sve(core(ARM, &[0xd48], "Cortex-X2"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
     sve(core(ARM, &[0xd4e], "Cortex-X3"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
     sve(core(ARM, &[0xd82], "Cortex-X4"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V3"),
@@ -111,7 +137,13 @@ static CORES: &[Core] = &[
     // Azure Cobalt 100 reports its own implementer.
     sve(core(0x6d, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
     neon(core(0xc0, &[0xac3, 0xac4, 0xac5], "AmpereOne"), TWO, "LLVM AArch64SchedAmpere1.td"),
-    sve(core(0x46, &[0x001], "A64FX"), 512, "fmla 2, fadd 2", "fmla 2, fadd 2", "LLVM AArch64SchedA64FX.td; OSACA a64fx.yml"),
+    sve(
+        core(0x46, &[0x001], "A64FX"),
+        512,
+        "fmla 2, fadd 2",
+        "fmla 2, fadd 2",
+        "LLVM AArch64SchedA64FX.td; OSACA a64fx.yml",
+    ),
     neon(
         core(0x48, &[0xd01], "TaiShan v110"),
         "fmla 2, fmla.fp64 1, sdot 2",
@@ -119,15 +151,31 @@ static CORES: &[Core] = &[
     ),
     core(0x48, &[0xd02], "TaiShan v200"),
     // Everest and Sawtooth are M3's; the fourth generation has no public names.
-    neon(core(APPLE, &[0x23, 0x25, 0x29], "Firestorm"), "fmla 4, fmadd 4, fadd 4", "dougallj applecpu, Firestorm; OSACA m1.yml"),
+    neon(
+        core(APPLE, &[0x23, 0x25, 0x29], "Firestorm"),
+        "fmla 4, fmadd 4, fadd 4",
+        "dougallj applecpu, Firestorm; OSACA m1.yml",
+    ),
     neon(core(APPLE, &[0x22, 0x24, 0x28], "Icestorm"), "fmla 2, fmadd 2, fadd 2", "dougallj applecpu, Icestorm"),
-    neon(core(APPLE, &[0x33, 0x35, 0x39], "Avalanche"), "fmla 4, sdot 4, bfdot 1", "cpufp M2 Max at 3.4 GHz: 16 fp64 flop/cycle"),
+    neon(
+        core(APPLE, &[0x33, 0x35, 0x39], "Avalanche"),
+        "fmla 4, sdot 4, bfdot 1",
+        "cpufp M2 Max at 3.4 GHz: 16 fp64 flop/cycle",
+    ),
     core(APPLE, &[0x32, 0x34, 0x38], "Blizzard"),
     core(APPLE, &[0x43, 0x45, 0x49], "Everest"),
     core(APPLE, &[0x42, 0x44, 0x48], "Sawtooth"),
-    neon(core(APPLE, &[0x53, 0x55, 0x59], "M4 P-core"), "fmla 4, sdot 4", "cpufp M4 Max: 16 fp64 flop/cycle at 3.7 GHz"),
+    neon(
+        core(APPLE, &[0x53, 0x55, 0x59], "M4 P-core"),
+        "fmla 4, sdot 4",
+        "cpufp M4 Max: 16 fp64 flop/cycle at 3.7 GHz",
+    ),
     core(APPLE, &[0x52, 0x54, 0x58], "M4 E-core"),
-    neon(core(QUALCOMM, &[0x001], "Oryon"), "fmla 4, sdot 4, usdot 4, bfdot 4", "cpufp X1E80100 at 4.0 GHz: 16 fp64 flop/cycle"),
+    neon(
+        core(QUALCOMM, &[0x001], "Oryon"),
+        "fmla 4, sdot 4, usdot 4, bfdot 4",
+        "cpufp X1E80100 at 4.0 GHz: 16 fp64 flop/cycle",
+    ),
     // Cortex-A cores under Qualcomm's own part numbers.
     core(QUALCOMM, &[0x201, 0x205, 0x211], "Kryo"),
     core(QUALCOMM, &[0x800], "Cortex-A73"),

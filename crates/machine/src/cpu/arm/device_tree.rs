@@ -36,7 +36,8 @@ pub(crate) fn caches(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, St
     for cpu in topology.iter().map(|place| place.cpu) {
         let Some(name) = root.link_name(&format!("{CPUS}/cpu{cpu}/of_node")) else { continue };
         let mut node = format!("{place}/cpus/{name}");
-        let own = [("data", "d-cache"), ("instruction", "i-cache")].map(|(kind, prefix)| (1, kind, prefix, node.clone()));
+        let own =
+            [("data", "d-cache"), ("instruction", "i-cache")].map(|(kind, prefix)| (1, kind, prefix, node.clone()));
         let mut found = own.to_vec();
         for level in 2..=4 {
             let next = tree.number(&node, "next-level-cache").or_else(|| tree.number(&node, "l2-cache"));
@@ -69,7 +70,8 @@ impl Tree<'_> {
     fn shared(&self) -> BTreeMap<u32, String> {
         let cpus = format!("{}/cpus", self.place);
         let of_cpu = self.root.names(&cpus).into_iter().filter(|name| name.starts_with("cpu@"));
-        let folders = [self.place.to_owned(), cpus.clone()].into_iter().chain(of_cpu.map(|name| format!("{cpus}/{name}")));
+        let folders =
+            [self.place.to_owned(), cpus.clone()].into_iter().chain(of_cpu.map(|name| format!("{cpus}/{name}")));
         let nodes = folders.flat_map(|folder| {
             let caches = self.root.names(&folder).into_iter().filter(|name| name.contains("cache"));
             caches.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
@@ -99,9 +101,12 @@ mod tests {
             let node = format!("{base}/cpus/cpu@{cpu}");
             let link = format!("../../../../firmware/devicetree/base/cpus/cpu@{cpu}");
             fixture = fixture.link(&format!("{CPUS}/cpu{cpu}/of_node"), &link);
-            for (property, value) in
-                [("d-cache-size", 0x8000_u32), ("d-cache-line-size", 64), ("d-cache-sets", 256), ("next-level-cache", 7)]
-            {
+            for (property, value) in [
+                ("d-cache-size", 0x8000_u32),
+                ("d-cache-line-size", 64),
+                ("d-cache-sets", 256),
+                ("next-level-cache", 7),
+            ] {
                 fixture = fixture.bytes(&format!("{node}/{property}"), &value.to_be_bytes());
             }
         }

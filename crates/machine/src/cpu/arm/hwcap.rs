@@ -37,7 +37,7 @@ const FEATURES: &[(&str, u64, u32)] = &[
 /// The features that `/proc/cpuinfo` lists; `None` for the names of 32-bit processes, which say nothing of 64-bit ones.
 pub(crate) fn from_words(words: &str, source: &str) -> Option<Features> {
     let words: Vec<&str> = words.split_whitespace().collect();
-    words.contains(&"asimd").then(|| features(|name, ..| words.contains(&name), source.to_owned()))
+    words.contains(&"asimd").then(|| features(|name, _, _| words.contains(&name), source.to_owned()))
 }
 
 /// The features that the kernel passed to the process.
@@ -70,7 +70,8 @@ pub(crate) fn page_bytes(root: &Sysroot) -> Option<(u64, String)> {
 fn auxiliary(bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
     /// Linux defines no higher one.
     const HIGHEST_KEY: u64 = 63;
-    let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes)).collect::<Result<Vec<_>, _>>();
+    let words =
+        bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes)).collect::<Result<Vec<_>, _>>();
     let pairs: Vec<(u64, u64)> = words.ok()?.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let end = pairs.iter().position(|(key, _)| *key == 0)?;
     let vector = pairs.get(..end)?.to_vec();
@@ -91,13 +92,13 @@ mod tests {
     #[test]
     fn words_and_bits_of_one_processor_agree() {
         let words = from_words("fp asimd evtstrm fphp asimdhp asimddp sve i8mm bf16 svei8mm", "w").unwrap();
-        let bits = [(HWCAP, 1 << 0 | 1 << 1 | 1 << 9 | 1 << 10 | 1 << 20 | 1 << 22), (HWCAP2, 1 << 13 | 1 << 14 | 1 << 9)];
+        let bits =
+            [(HWCAP, 1 << 0 | 1 << 1 | 1 << 9 | 1 << 10 | 1 << 20 | 1 << 22), (HWCAP2, 1 << 13 | 1 << 14 | 1 << 9)];
         let pages = [(PAGE_SIZE, 65_536), (0, 0)];
         let fixture = Fixture::new("hwcap").bytes(AUXV, &vector(&[&bits[..], &pages].concat()));
         let passed = from_process(&fixture.root()).unwrap();
         assert_eq!((&passed.names, &passed.isa), (&words.names, &words.isa));
-        let sets =
-            [Isa::Scalar, Isa::Neon, Isa::NeonFp16, Isa::NeonDotprod, Isa::NeonI8mm, Isa::NeonBf16, Isa::Sve];
+        let sets = [Isa::Scalar, Isa::Neon, Isa::NeonFp16, Isa::NeonDotprod, Isa::NeonI8mm, Isa::NeonBf16, Isa::Sve];
         assert_eq!(words.isa, sets);
         assert_eq!(page_bytes(&fixture.root()).map(|(bytes, _)| bytes), Some(65_536));
     }
@@ -106,7 +107,11 @@ mod tests {
     fn names_of_32_bit_processes_and_vectors_of_other_sizes_are_refused() {
         assert!(from_words("half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt lpae", "w").is_none());
         assert_eq!(auxiliary(&vector(&[(6, 4096)])), None, "no end");
-        let narrow: Vec<u8> = [(6_u32, 4096_u32), (16, 0x3f), (0, 0)].iter().flat_map(|(key, value)| [*key, *value]).flat_map(u32::to_le_bytes).collect();
+        let narrow: Vec<u8> = [(6_u32, 4096_u32), (16, 0x3f), (0, 0)]
+            .iter()
+            .flat_map(|(key, value)| [*key, *value])
+            .flat_map(u32::to_le_bytes)
+            .collect();
         assert_eq!(auxiliary(&narrow), None);
     }
 }

@@ -48,7 +48,8 @@ mod tests {
     fn the_cloud_names_the_processor_before_the_board_does() {
         let vendor = |name| Fixture::new("arm-names").file("sys/class/dmi/id/sys_vendor", name);
         let model = |fixture: Fixture| fixture.file("proc/device-tree/model", "Raspberry Pi 4 Model B Rev 1.4\0");
-        let of = |fixture: &Fixture, core| processor(&fixture.root(), &CpuInfo::default(), Some(core)).map(|found| found.0);
+        let of =
+            |fixture: &Fixture, core| processor(&fixture.root(), &CpuInfo::default(), Some(core)).map(|found| found.0);
         let ec2 = model(vendor("Amazon EC2"));
         assert_eq!(of(&ec2, "Neoverse V1").as_deref(), Some("AWS Graviton3"));
         assert_eq!(of(&ec2, "Neoverse N3").as_deref(), Some("Raspberry Pi 4 Model B Rev 1.4"));
