@@ -316,7 +316,12 @@ fn open_rates(cpu: &Cpu, ledger: &mut Ledger) {
         let open = kind.ops_per_cycle.iter().filter(|rate| !rate.candidates.is_empty());
         let open: Vec<&str> = open.map(|rate| rate.what.as_str()).collect();
         if !open.is_empty() {
-            let why = format!("parts of this model have one or two 512-bit units: {}", open.join(", "));
+            let units = if cpu.isa.contains(&Isa::Neon) {
+                "vector pipes of 64 or 128 bits"
+            } else {
+                "one or two 512-bit units"
+            };
+            let why = format!("parts of this model have {units}: {}", open.join(", "));
             ledger.missing(&fact, why, "a measurement decides; until then peaks that depend on it are missing");
         }
         ledger.source(&fact, "with each value");

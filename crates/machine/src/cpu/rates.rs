@@ -61,12 +61,16 @@ fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
 fn vectors(step: &Step, uarch: &Uarch, vector_bits: Option<u32>) -> Option<Throughput> {
     let (vectors, [mnemonic]) = (uarch.vectors?, step.instructions) else { return None };
     let is_scalable = step.kernel.isa == Isa::Sve;
-    let count = vectors.per_cycle(mnemonic, step.kernel.element.name(), is_scalable)?;
+    let counts = vectors.per_cycle(mnemonic, step.kernel.element.name(), is_scalable);
     let own_bits = vectors.sve_bits;
+    if is_scalable && vector_bits.is_some_and(|bits| bits != own_bits) || counts.is_empty() {
+        return None;
+    }
     let (bits, of_128) = if is_scalable { (own_bits, f64::from(own_bits) / 128.0) } else { (step.bits(), 1.0) };
-    let is_own = !is_scalable || vector_bits.is_none_or(|bits| bits == own_bits);
-    let source = format!("{} ({})", pace(1.0 / count, &step.name_at(bits)), vectors.source);
-    is_own.then(|| (Some(count * step.operations * of_128), Vec::new(), source))
+    let paces: Vec<String> = counts.iter().map(|count| pace(1.0 / count, &step.name_at(bits))).collect();
+    let source = format!("{} ({})", paces.join(" or "), vectors.source);
+    let ops: Vec<f64> = counts.iter().map(|count| count * step.operations * of_128).collect();
+    Some(if let [known] = ops[..] { (Some(known), Vec::new(), source) } else { (None, ops, source) })
 }
 
 fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Throughput> {

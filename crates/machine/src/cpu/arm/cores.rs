@@ -8,7 +8,7 @@
 use crate::cpu::arm::identity::Midr;
 use crate::cpu::uarch::{Uarch, named};
 
-/// Vector instructions that start per cycle, by mnemonic: `fmla 2, fmla.fp64 1`.
+/// Vector instructions that start per cycle, by mnemonic: `fmla 2, fmla.fp64 1`; `1|2` where parts of one number differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Vectors {
     neon: &'static str,
@@ -19,13 +19,13 @@ pub(crate) struct Vectors {
 }
 
 impl Vectors {
-    /// The count for an element type, else for all.
-    pub(crate) fn per_cycle(&self, mnemonic: &str, element: &str, is_scalable: bool) -> Option<f64> {
+    /// The count for an element type, else for all; two where parts of one number differ.
+    pub(crate) fn per_cycle(&self, mnemonic: &str, element: &str, is_scalable: bool) -> Vec<f64> {
         let counts = if is_scalable { self.sve } else { self.neon };
         let own = format!("{mnemonic}.{element}");
-        let find =
-            |key: &str| counts.split(", ").find_map(|count| count.strip_prefix(key)?.strip_prefix(' ')?.parse().ok());
-        find(&own).or_else(|| find(mnemonic))
+        let find = |key: &str| counts.split(", ").find_map(|count| count.strip_prefix(key)?.strip_prefix(' '));
+        let found = find(&own).or_else(|| find(mnemonic)).unwrap_or_default();
+        found.split('|').filter_map(|count| count.parse().ok()).collect()
     }
 }
 
@@ -60,10 +60,21 @@ pub(crate) fn look_up(midr: Midr) -> Option<&'static Uarch> {
 }
 
 const TWO: &str = "fmla 2, fmadd 2, fadd 2, sdot 2";
-const TWO_MATRIX: &str = "fmla 2, fmadd 2, fadd 2, mla 1, sdot 2, usdot 2, smmla 2, bfdot 2, bfmmla 2";
-const TWO_SVE: &str = "fmla 2, fadd 2, mla 1, sdot 2, smmla 2, bfdot 2, bfmmla 2";
-const FOUR: &str = "fmla 4, fmadd 4, fadd 4, mla 2, sdot 4, usdot 4, smmla 4, bfdot 4, bfmmla 4";
-const FOUR_SVE: &str = "fmla 4, fadd 4, mla 2, sdot 4, smmla 4, bfdot 4, bfmmla 4";
+const TWO_MATRIX: &str = "fmla 2, fmadd 2, fadd 2, mla 1, smlal 1, sdot 2, usdot 2, smmla 2, bfdot 2, bfmmla 2";
+const TWO_SVE: &str = "fmla 2, fadd 2, mla 1, mla.int64 0.5, sdot 2, smmla 2, bfdot 2, bfmmla 2";
+const FOUR: &str = "fmla 4, fmadd 4, fadd 4, mla 2, smlal 2, sdot 4, usdot 4, smmla 4, bfdot 4, bfmmla 4";
+const FOUR_SVE: &str = "fmla 4, fadd 4, sdot 4, smmla 4, bfdot 4, bfmmla 4";
+const AMPERE: &str = "fmla 2, fmadd 2, fadd 2, mla 2, smlal 2, sdot 2, usdot 2, smmla 1, bfdot 2, bfmmla 1";
+/// The vector unit of 2 x 64 or 2 x 128 bits, which two cores may share.
+const HALF_OR_WHOLE: &str = "fmla 1|2, fmadd 2, fadd 1|2, sdot 1|2, usdot 1|2, smmla 1|2";
+const HALF_OR_WHOLE_SVE: &str = "fmla 1|2, fadd 1|2, sdot 1|2, smmla 1|2";
+
+const A53: &str = "cpufp RK3399 at 1.42 GHz: 8 fp32 and 4 fp64 flop/cycle; LLVM AArch64SchedA53.td";
+const A55: &str = "cpufp RK3588 at 1.82 GHz: 32 int8 and 4 fp64 op/cycle; LLVM AArch64SchedA55.td";
+const A72: &str = "cpufp BCM2711 at 1.5 GHz, RK3399 at 1.8 GHz: 4 fp64 flop/cycle; LLVM AArch64SchedA57.td";
+const A76: &str = "cpufp BCM2712 at 2.4 GHz: 64 int8 and 8 fp64 op/cycle; LLVM AArch64SchedNeoverseN1.td";
+const A510: &str =
+    "WikiChip, cortex-a510; LLVM AArch64SchedA510.td; cpufp CD8180 at 1.8 GHz: Cortex-A520, 4 fp64 flop/cycle";
 
 static CORES: &[Core] = &[
     // 32 bits.
@@ -77,22 +88,21 @@ static CORES: &[Core] = &[
     core(ARM, &[0xd01], "Cortex-A32"),
     // 64 bits.
     core(ARM, &[0xd04], "Cortex-A35"),
-    neon(core(ARM, &[0xd03], "Cortex-A53"), "fmla 1", "cpufp RK3399 at 1.42 GHz: 8 fp32 and 4 fp64 flop/cycle"),
-    neon(core(ARM, &[0xd05], "Cortex-A55"), "fmla 1, sdot 1", "cpufp RK3588 at 1.82 GHz: 32 int8 and 4 fp64 op/cycle"),
+    neon(core(ARM, &[0xd03], "Cortex-A53"), "fmla 1, fadd 1", A53),
+    neon(core(ARM, &[0xd05], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
     core(ARM, &[0xd06], "Cortex-A65"),
-    neon(core(ARM, &[0xd07], "Cortex-A57"), "fmla 1, fmadd 2", "LLVM AArch64SchedA57.td"),
-    neon(core(ARM, &[0xd08], "Cortex-A72"), "fmla 1", "cpufp BCM2711 at 1.5 GHz, RK3399 at 1.8 GHz: 4 fp64 flop/cycle"),
+    neon(core(ARM, &[0xd07], "Cortex-A57"), "fmla 1, fmadd 2, fadd 1, smlal 1", "LLVM AArch64SchedA57.td"),
+    neon(core(ARM, &[0xd08], "Cortex-A72"), "fmla 1, fmadd 2, fadd 1, smlal 1", A72),
     core(ARM, &[0xd09], "Cortex-A73"),
     core(ARM, &[0xd0a], "Cortex-A75"),
-    neon(core(ARM, &[0xd0b, 0xd0e], "Cortex-A76"), TWO, "cpufp BCM2712 at 2.4 GHz: 64 int8 and 8 fp64 op/cycle"),
+    neon(core(ARM, &[0xd0b, 0xd0e], "Cortex-A76"), TWO, A76),
     neon(core(ARM, &[0xd0d], "Cortex-A77"), TWO, "WikiChip Fuse 2339: two 128-bit pipes, as in Cortex-A76"),
     neon(
         core(ARM, &[0xd41, 0xd42, 0xd4b], "Cortex-A78"),
         TWO,
         "WikiChip Fuse 3536: two 128-bit pipes, as in Cortex-A77",
     ),
-    // The vector unit is 2 x 64 or 2 x 128 bits wide and may be shared by two cores.
-    core(ARM, &[0xd46], "Cortex-A510"),
+    sve(core(ARM, &[0xd46], "Cortex-A510"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
     sve(
         core(ARM, &[0xd47], "Cortex-A710"),
         128,
@@ -107,7 +117,7 @@ static CORES: &[Core] = &[
         TWO_SVE,
         "LLVM AArch64Processors.td: model of Neoverse N2",
     ),
-    neon(core(ARM, &[0xd80], "Cortex-A520"), "fmla 1, sdot 1, usdot 1, smmla 1, bfdot 1", "cpufp CD8180 at 1.8 GHz"),
+    sve(core(ARM, &[0xd80], "Cortex-A520"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
     sve(
         core(ARM, &[0xd81, 0xd89], "Cortex-A720"),
         128,
@@ -126,7 +136,11 @@ static CORES: &[Core] = &[
     sve(core(ARM, &[0xd82], "Cortex-X4"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V3"),
     core(ARM, &[0xd85], "Cortex-X925"),
     core(ARM, &[0xd4a], "Neoverse E1"),
-    neon(core(ARM, &[0xd0c], "Neoverse N1"), TWO, "LLVM AArch64SchedNeoverseN1.td; OSACA n1.yml"),
+    neon(
+        core(ARM, &[0xd0c], "Neoverse N1"),
+        "fmla 2, fmadd 2, fadd 2, mla 0.5, smlal 1, sdot 2",
+        "LLVM AArch64SchedNeoverseN1.td; OSACA n1.yml",
+    ),
     sve(core(ARM, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
     sve(core(ARM, &[0xd8e], "Neoverse N3"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN3.td"),
     // Scalable vectors of 256 bits take two of the four pipes. cpufp found half of the counts on a Graviton3E, and 13.8
@@ -136,12 +150,12 @@ static CORES: &[Core] = &[
     sve(core(ARM, &[0xd83, 0xd84], "Neoverse V3"), 128, FOUR, FOUR_SVE, "LLVM AArch64SchedNeoverseV3.td"),
     // Azure Cobalt 100 reports its own implementer.
     sve(core(0x6d, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
-    neon(core(0xc0, &[0xac3, 0xac4, 0xac5], "AmpereOne"), TWO, "LLVM AArch64SchedAmpere1.td"),
+    neon(core(0xc0, &[0xac3, 0xac4, 0xac5], "AmpereOne"), AMPERE, "LLVM AArch64SchedAmpere1.td"),
     sve(
         core(0x46, &[0x001], "A64FX"),
         512,
-        "fmla 2, fadd 2",
-        "fmla 2, fadd 2",
+        "fmla 2, fmadd 2, fadd 2, mla 2",
+        "fmla 2, fadd 2, mla 2, sdot 2",
         "LLVM AArch64SchedA64FX.td; OSACA a64fx.yml",
     ),
     neon(
@@ -179,10 +193,10 @@ static CORES: &[Core] = &[
     // Cortex-A cores under Qualcomm's own part numbers.
     core(QUALCOMM, &[0x201, 0x205, 0x211], "Kryo"),
     core(QUALCOMM, &[0x800], "Cortex-A73"),
-    neon(core(QUALCOMM, &[0x801], "Cortex-A53"), "fmla 1", "cpufp RK3399 at 1.42 GHz: 8 fp32 and 4 fp64 flop/cycle"),
+    neon(core(QUALCOMM, &[0x801], "Cortex-A53"), "fmla 1, fadd 1", A53),
     core(QUALCOMM, &[0x802], "Cortex-A75"),
-    neon(core(QUALCOMM, &[0x803, 0x805], "Cortex-A55"), "fmla 1, sdot 1", "cpufp RK3588 at 1.82 GHz"),
-    neon(core(QUALCOMM, &[0x804], "Cortex-A76"), TWO, "cpufp BCM2712 at 2.4 GHz: 64 int8 and 8 fp64 op/cycle"),
+    neon(core(QUALCOMM, &[0x803, 0x805], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
+    neon(core(QUALCOMM, &[0x804], "Cortex-A76"), TWO, A76),
     core(QUALCOMM, &[0x04d, 0x06f], "Krait"),
     core(QUALCOMM, &[0x00f, 0x02d], "Scorpion"),
     core(QUALCOMM, &[0xc00], "Falkor"),
@@ -226,7 +240,8 @@ pub(crate) mod tests {
             for (counts, is_scalable) in [(vectors.neon, false), (vectors.sve, true)] {
                 for key in counts.split(", ").filter_map(|count| count.split(' ').next()) {
                     let known = vectors.per_cycle(key, "", is_scalable);
-                    assert!(counts.is_empty() || known.is_some_and(|count| count > 0.0), "{key}: {}", vectors.source);
+                    let is_count = !known.is_empty() && known.iter().all(|count| *count > 0.0);
+                    assert!(counts.is_empty() || is_count, "{key}: {}", vectors.source);
                 }
             }
         }
@@ -237,6 +252,9 @@ pub(crate) mod tests {
     fn a_count_may_differ_by_element() {
         let kunpeng = of(0x48, 0xd01).and_then(|core| core.vectors).unwrap();
         let fmla = |element| kunpeng.per_cycle("fmla", element, false);
-        assert_eq!((fmla("fp32"), fmla("fp64"), kunpeng.per_cycle("fml", "fp32", false)), (Some(2.0), Some(1.0), None));
+        assert_eq!(
+            (fmla("fp32"), fmla("fp64"), kunpeng.per_cycle("fml", "fp32", false)),
+            (vec![2.0], vec![1.0], vec![])
+        );
     }
 }
