@@ -3,6 +3,7 @@
 use model::isa::Isa;
 use model::machine::Machine;
 
+use crate::cpu::arm::{self, hwcap};
 use crate::cpu::{caches, processor};
 use crate::disk::drives::Drive;
 use crate::disk::{storage, uplinks};
@@ -56,7 +57,7 @@ pub fn discover(root: &Sysroot) -> Machine {
     processor::complete_topology(&mut machine, &llc);
     devices(&machine, &mut ledger);
     links_of_interfaces(root, &mut ledger);
-    family_facts(&mut machine, bare_metal, &mut ledger);
+    family_facts(root, &mut machine, bare_metal, &mut ledger);
     (machine.sources, machine.unknown) = (ledger.sources, ledger.unknown);
     expected::set(&mut machine);
     machine
@@ -110,11 +111,12 @@ fn devices(machine: &Machine, ledger: &mut Ledger) {
     }
 }
 
-fn family_facts(machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
-    if machine.cpu.isa.contains(&Isa::Sse2) {
-        machine.memory.page_bytes = Some(4096);
-        ledger.source("memory.page_bytes", "x86-64");
-    }
+fn family_facts(root: &Sysroot, machine: &mut Machine, bare_metal: bool, ledger: &mut Ledger) {
+    let is_x86 = machine.cpu.isa.contains(&Isa::Sse2);
+    // On Arm the kernel chooses 4, 16 or 64 KiB.
+    let of_kernel = || hwcap::page_bytes(root).filter(|_| arm::is_arm(root));
+    let page = if is_x86 { Some((4096, "x86-64".to_owned())) } else { of_kernel() };
+    machine.memory.page_bytes = ledger.take("memory.page_bytes", page);
     if let Some((bytes, source)) = platforms::die_read_bytes(machine).filter(|_| bare_metal) {
         machine.memory.die_read_bytes_per_cycle = Some(bytes);
         ledger.source("memory.die_read_bytes_per_cycle", format!("table: {source}"));

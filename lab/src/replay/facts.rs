@@ -8,8 +8,9 @@ pub(crate) const THREADS: &str = "logical CPUs";
 pub(crate) const CORES: &str = "cores";
 pub(crate) const SMT: &str = "SMT";
 pub(crate) const KINDS: &str = "kinds of core";
+pub(crate) const MICROARCHITECTURES: &str = "microarchitectures";
 /// The order of a table's rows.
-pub(crate) const NAMES: [&str; 8] = [THREADS, CORES, SMT, KINDS, "L1d", "L1i", "L2", "L3"];
+pub(crate) const NAMES: [&str; 9] = [THREADS, CORES, SMT, KINDS, MICROARCHITECTURES, "L1d", "L1i", "L2", "L3"];
 
 /// Values by the name of the fact; what is not stated is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,12 @@ impl Facts {
         self.0.insert(KINDS, format!("{} of {} CPUs", threads.len(), threads.join(" and ")));
     }
 
+    /// Microarchitectures with their cores.
+    pub(crate) fn microarchitectures(&mut self, of_cores: &BTreeMap<String, u32>) {
+        let each: Vec<String> = of_cores.iter().map(|(name, cores)| format!("{cores} {name}")).collect();
+        self.0.insert(MICROARCHITECTURES, each.join(", "));
+    }
+
     /// The caches of one level: `L1d`, their number and the sum of their sizes.
     pub(crate) fn caches(&mut self, level: &str, number: usize, bytes: u64) {
         if let Some(name) = NAMES.iter().find(|name| **name == level) {
@@ -50,6 +57,13 @@ pub(crate) fn of(machine: &Machine, of_one_package: bool) -> Facts {
     facts.0.insert(CORES, (cores / if of_one_package { packages } else { 1 }).to_string());
     if machine.unknown.iter().all(|unknown| unknown.fact != "cpu.core_types") {
         facts.kinds(cpu.core_types.iter().map(|kind| kind.threads).collect());
+    }
+    let mut of_cores: BTreeMap<String, u32> = BTreeMap::new();
+    for kind in &cpu.core_types {
+        *of_cores.entry(kind.microarchitecture.clone().unwrap_or_default()).or_default() += kind.cores;
+    }
+    if !of_cores.contains_key("") {
+        facts.microarchitectures(&of_cores);
     }
     let mut levels: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for cache in &machine.caches {

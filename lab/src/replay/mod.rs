@@ -2,6 +2,7 @@
 //! state, and writes docs/evidence/discovery.md. The recordings are read from git directories, `OWNER+NAME/repo`.
 
 mod case;
+mod cpuinfo;
 mod facts;
 mod hwloc;
 mod libcpuid;
@@ -58,10 +59,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<bool, String> {
 fn replay(folder: &Path, root: &Path) -> Result<bool, String> {
     let sources = Sources { folder: folder.to_owned(), transcribed: root.join("lab/data") };
     let scratch = std::env::temp_dir().join(format!("assay-lab-replay-{}", std::process::id()));
-    let projects: [(&str, &str, fn(&Source, &Path) -> Result<Vec<Case>, String>); 3] = [
+    let projects: [(&str, &str, fn(&Source, &Path) -> Result<Vec<Case>, String>); 4] = [
         ("open-mpi/hwloc", "BSD-3-Clause", hwloc::cases),
         ("anrieff/libcpuid", "BSD-2-Clause", libcpuid::cases),
         ("util-linux/util-linux", "GPL-2.0-or-later", lscpu::cases),
+        ("pytorch/cpuinfo", "BSD-2-Clause", cpuinfo::cases),
     ];
     let (mut cases, mut labels) = (Vec::new(), Vec::new());
     for (name, licence, read_cases) in projects {

@@ -1,20 +1,43 @@
-//! Caches and the CPUs that share them: from sysfs first, since CPUID shows a virtual machine the host's caches.
+//! Caches and the CPUs that share them: from sysfs first, since CPUID shows a virtual machine the host's caches. On Arm a
+//! device tree completes what sysfs leaves open.
 
 use std::collections::BTreeMap;
 
 use model::machine::{Cache, LogicalCpu};
 
+use crate::cpu::arm::device_tree;
 use crate::cpu::dump::{Dump, Leaves, Registers, bits};
 use crate::sysroot::{Cpuid, Sysroot, label};
 
 /// Every cache once per group of CPUs that share it, with the source.
 pub(crate) fn discover(root: &Sysroot, topology: &[LogicalCpu]) -> (Vec<Cache>, String) {
-    let from_files = from_sysfs(root, topology);
-    if !from_files.is_empty() {
-        return (from_files, label("sys/devices/system/cpu/cpu*/cache"));
-    }
+    let mut from_files = from_sysfs(root, topology);
+    let source = label("sys/devices/system/cpu/cpu*/cache");
+    let is_complete = !from_files.is_empty() && from_files.iter().all(|cache| cache.bytes.is_some());
     let cpuid = root.cpuid();
+    if is_complete || !cpuid.dump.is_empty() && !from_files.is_empty() {
+        return (from_files, source);
+    }
+    let (of_tree, tree) = device_tree::caches(root, topology);
+    if !from_files.is_empty() {
+        let complete = from_files.iter_mut().map(|cache| complete(cache, &of_tree)).filter(|found| *found).count();
+        return (from_files, if complete > 0 { format!("{source}, {tree}") } else { source });
+    }
+    if !of_tree.is_empty() {
+        return (of_tree, tree);
+    }
     (from_dump(&cpuid.dump, topology), format!("leaves 4, 0x8000001D in {}", Cpuid::LABEL))
+}
+
+/// Takes the size that another source has of the same cache; whether there is one.
+fn complete(cache: &mut Cache, others: &[Cache]) -> bool {
+    let first = cache.cpus.first();
+    let kind = |one: &Cache| (one.level, one.kind == "instruction");
+    let found =
+        others.iter().find(|other| kind(other) == kind(cache) && first.is_some_and(|cpu| other.cpus.contains(cpu)));
+    let Some(found) = found.filter(|_| cache.bytes.is_none()) else { return false };
+    (cache.bytes, cache.line_bytes, cache.ways) = (found.bytes, found.line_bytes, found.ways);
+    true
 }
 
 pub(crate) fn last_level_groups(caches: &[Cache]) -> BTreeMap<u32, u32> {

@@ -1,5 +1,6 @@
 //! Latencies of the clock chains that differ between cores.
 
+use model::isa::Isa;
 use model::machine::Machine;
 
 /// Register multiplication on the big cores of Intel and AMD (`InstLatx64`, Haswell to Lion Cove and Zen 1 to Zen 5).
@@ -8,10 +9,14 @@ const USUAL_IMUL_CYCLES: u32 = 3;
 /// Exceptions (`InstLatx64`: Alder Lake and Meteor Lake E-cores 5, Arrow Lake E-cores 4).
 const OTHER_IMUL_CYCLES: &[(&str, u32)] = &[("Gracemont", 5), ("Crestmont", 5), ("Skymont", 4)];
 
+/// The least that any core of Arm takes: a chain that is taken to be too fast only yields to the other one.
+const ARM_IMUL_CYCLES: u32 = 2;
+
 /// Cycles of a dependent 64-bit multiplication on the core behind a logical CPU.
 pub fn imul_cycles(machine: &Machine, cpu: u32) -> u32 {
     let name = machine.cpu.core_type_of(cpu).and_then(|core_type| core_type.microarchitecture.as_deref()).unwrap_or("");
-    OTHER_IMUL_CYCLES.iter().find(|(other, _)| name.contains(other)).map_or(USUAL_IMUL_CYCLES, |(_, cycles)| *cycles)
+    let usual = if machine.cpu.isa.contains(&Isa::Neon) { ARM_IMUL_CYCLES } else { USUAL_IMUL_CYCLES };
+    OTHER_IMUL_CYCLES.iter().find(|(other, _)| name.contains(other)).map_or(usual, |(_, cycles)| *cycles)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The processor: its topology and caches, its microarchitecture, and what its kernels finish per cycle.
 
+pub(crate) mod arm;
 pub(crate) mod caches;
 pub(crate) mod cpuinfo;
 pub(crate) mod dump;

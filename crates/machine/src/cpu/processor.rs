@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use model::isa::Isa;
 use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine, Withheld, WithheldBy};
 
+use crate::cpu::arm::identity::Midr;
+use crate::cpu::arm::{cores, hwcap, names};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::Leaves;
 use crate::cpu::features;
@@ -16,24 +18,33 @@ use crate::cpu::units::Part;
 use crate::ledger::{Found, Ledger};
 use crate::sysroot::{Cpuid, Sysroot, label};
 use crate::system::cgroup::Limits;
+use crate::system::guest::{self, Guest};
 use crate::system::{self, clock_in, cpufreq};
+
+/// The identities of Arm's cores by CPU; empty on other processors.
+type Midrs = BTreeMap<u32, Midr>;
 
 /// All facts except what nodes and caches add to the topology ([`complete_topology`]).
 pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger) -> Cpu {
     let cpuinfo = CpuInfo::read(root);
-    let mut cpu = identity(root, &cpuinfo, ledger);
+    let has_cpuid = !root.cpuid().dump.is_empty();
+    let midrs = if has_cpuid { Midrs::new() } else { Midr::of_cpus(root, &cpuinfo) };
+    let mut cpu = identity(root, &cpuinfo, &midrs, ledger);
     instruction_sets(root, &cpuinfo, &mut cpu, ledger);
     place(root, &cpuinfo, &mut cpu, ledger);
     available(root, limits, &mut cpu, ledger);
     system::controls(root, &mut cpu, ledger);
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
-    core_types(root, &cpuinfo, &mut cpu, ledger);
+    core_types(root, &midrs, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
     open_rates(&cpu, ledger);
     cpu
 }
 
-fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
+fn identity(root: &Sysroot, cpuinfo: &CpuInfo, midrs: &Midrs, ledger: &mut Ledger) -> Cpu {
+    if let Some((cpu, _)) = midrs.first_key_value() {
+        return arm_identity(root, cpuinfo, *cpu, ledger);
+    }
     let cpuid = root.cpuid();
     let leaves = cpuid.dump.first();
     let leaf = |leaf: &str| format!("leaf {leaf} in {}", Cpuid::LABEL);
@@ -63,11 +74,36 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, ledger: &mut Ledger) -> Cpu {
     }
 }
 
+/// Family is the implementer, model the part number, and stepping variant and revision.
+fn arm_identity(root: &Sysroot, cpuinfo: &CpuInfo, first: u32, ledger: &mut Ledger) -> Cpu {
+    let midr = ledger.take("cpu.family", Midr::of_cpu(root, cpuinfo, first));
+    ledger.same("cpu.family", &["cpu.model", "cpu.stepping", "cpu.vendor"]);
+    let core = midr.and_then(cores::look_up).map(|uarch| uarch.name);
+    let why = "neither firmware's table, the cloud nor the device tree names the processor";
+    let name = ledger.need("cpu.model_name", names::processor(root, cpuinfo, core), why, "its core stands for it");
+    let hypervisor = guest::of_firmware(root).map(|(guest, source)| (guest != Guest::Bare, source));
+    let why = "neither firmware's identity nor a device tree is known";
+    let invented = "firmware may be invented, so it is not used";
+    Cpu {
+        vendor: midr.map(Midr::vendor),
+        model_name: name,
+        family: midr.map(|midr| midr.implementer),
+        model: midr.map(|midr| midr.part),
+        stepping: midr.map(Midr::stepping),
+        hypervisor_bit: ledger.need("cpu.hypervisor_bit", hypervisor, why, invented),
+        ..Cpu::default()
+    }
+}
+
 fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
     let cpuid = root.cpuid();
-    let flags = || cpuinfo.first("flags").or_else(|| cpuinfo.first("Features"));
+    let file = label(CpuInfo::FILE);
+    let of_arm = cpuinfo.first("Features");
+    let passed = || hwcap::from_process(root).filter(|_| cpu.family.is_some() && cpuid.dump.is_empty());
     let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, Cpuid::LABEL)
-        .or_else(|| flags().map(|flags| features::from_flags(flags, &label(CpuInfo::FILE))));
+        .or_else(|| cpuinfo.first("flags").map(|flags| features::from_flags(flags, &file)))
+        .or_else(|| of_arm.and_then(|words| hwcap::from_words(words, &file)))
+        .or_else(passed);
     if let Some(found) = found {
         ledger.source("cpu.isa", found.source);
         ledger.same("cpu.isa", &["cpu.features"]);
@@ -76,7 +112,11 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
         let by_system = |(isa, why)| Withheld { isa, by: WithheldBy::OperatingSystem, why };
         cpu.withheld = found.not_enabled.into_iter().map(by_system).collect();
     } else {
-        ledger.missing("cpu.isa", "no CPUID and no /proc/cpuinfo", "only scalar kernels can be chosen");
+        let why = match of_arm {
+            Some(_) => "/proc/cpuinfo lists the features of 32-bit processes",
+            None => "no CPUID and no /proc/cpuinfo",
+        };
+        ledger.missing("cpu.isa", why, "only scalar kernels can be chosen");
         cpu.isa = vec![Isa::Scalar];
     }
 }
@@ -126,17 +166,18 @@ fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Le
 }
 
 /// Groups CPUs by kind of core, fast kinds first, and numbers the kinds in the topology.
-fn core_types(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
-    let (kinds, source) = topology::core_kinds(root, cpuinfo, &cpu.topology);
-    let mut groups: BTreeMap<CoreKind, Vec<&LogicalCpu>> = BTreeMap::new();
+fn core_types(root: &Sysroot, midrs: &Midrs, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let (kinds, source) = topology::core_kinds(root, midrs, &cpu.topology);
+    let mut groups: BTreeMap<(CoreKind, u32), Vec<&LogicalCpu>> = BTreeMap::new();
     for place in &cpu.topology {
         groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);
     }
     let uniform = groups.len() == 1;
     let (mut types, mut hidden) = (Vec::new(), Vec::new());
-    for (kind, places) in &groups {
+    for ((kind, _), places) in &groups {
         let leaves = places.first().and_then(|place| root.cpuid().dump.cpu(place.cpu));
-        let uarch = look_up(cpu, *kind, leaves);
+        let midr = places.first().and_then(|place| midrs.get(&place.cpu));
+        let uarch = midr.map_or_else(|| look_up(cpu, *kind, leaves), |midr| cores::look_up(*midr));
         let mut cores: Vec<u32> = places.iter().map(|place| place.core).collect();
         cores.sort_unstable();
         cores.dedup();
@@ -150,7 +191,7 @@ fn core_types(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Led
             cores: count(cores.len()),
             threads: count(places.len()),
             cpus,
-            ops_per_cycle: ops_per_cycle(uarch, &isa, &features, &part(cpu, leaves)),
+            ops_per_cycle: ops_per_cycle(uarch, &isa, &features, &part(root, cpu, leaves)),
             isa,
             ..CoreType::default()
         });
@@ -173,19 +214,22 @@ fn core_types(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Led
     if !cpu.withheld.is_empty() {
         ledger.source("cpu.withheld", "with each instruction set");
     }
-    name_microarchitecture(cpu, ledger);
+    name_microarchitecture(cpu, midrs, ledger);
 }
 
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn name_microarchitecture(cpu: &mut Cpu, ledger: &mut Ledger) {
+fn name_microarchitecture(cpu: &mut Cpu, midrs: &Midrs, ledger: &mut Ledger) {
     let mut names: Vec<&str> = cpu.core_types.iter().filter_map(|kind| kind.microarchitecture.as_deref()).collect();
     names.dedup();
     let complete = !names.is_empty() && cpu.core_types.iter().all(|kind| kind.microarchitecture.is_some());
-    let name = complete.then(|| (names.join(" + "), "table of families and models".to_owned()));
-    let why = "the table has no row for this family, model and kind of core";
+    let table = if midrs.is_empty() { "table of families and models" } else { "table of part numbers" };
+    let name = complete.then(|| (names.join(" + "), table.to_owned()));
+    let unknown = midrs.values().find(|midr| cores::look_up(**midr).is_none());
+    let part = unknown.map(|midr| format!("the table has no row for part {:#05x} of {}", midr.part, midr.vendor()));
+    let why = part.as_deref().unwrap_or("the table has no row for this family, model and kind of core");
     cpu.microarchitecture =
         ledger.need("cpu.microarchitecture", name, why, "peaks only as inferred from a measurement");
 }
@@ -256,12 +300,13 @@ fn tsc(root: &Sysroot) -> Found<f64> {
     Some((f64::from(khz) * 1e3, format!("leaf 0x40000010 in {}", Cpuid::LABEL)))
 }
 
-fn part(cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
+fn part(root: &Sysroot, cpu: &Cpu, leaves: Option<&Leaves>) -> Part {
     let datapath = |leaves: &Leaves| Some(leaves.get(0x8000_001a, 0)?.eax);
     Part {
         brand: cpu.model_name.clone().unwrap_or_default(),
         signature: (cpu.family.unwrap_or(0), cpu.model.unwrap_or(0)),
         datapath_bits: leaves.filter(|leaves| !leaves.under_hypervisor()).and_then(datapath),
+        vector_bits: hwcap::vector_bits(root).map(|(bits, _)| bits),
     }
 }
 
@@ -271,7 +316,12 @@ fn open_rates(cpu: &Cpu, ledger: &mut Ledger) {
         let open = kind.ops_per_cycle.iter().filter(|rate| !rate.candidates.is_empty());
         let open: Vec<&str> = open.map(|rate| rate.what.as_str()).collect();
         if !open.is_empty() {
-            let why = format!("parts of this model have one or two 512-bit units: {}", open.join(", "));
+            let units = if cpu.isa.contains(&Isa::Neon) {
+                "vector pipes of 64 or 128 bits"
+            } else {
+                "one or two 512-bit units"
+            };
+            let why = format!("parts of this model have {units}: {}", open.join(", "));
             ledger.missing(&fact, why, "a measurement decides; until then peaks that depend on it are missing");
         }
         ledger.source(&fact, "with each value");

@@ -35,6 +35,7 @@ fn listed(step: &Step, uarch: &Uarch, units: &Units) -> Option<Throughput> {
         Listed::Wide => wide(step, uarch, units, 1.0),
         Listed::Bf16 => wide(step, uarch, units, uarch.bf16_per_unit?.per_cycle),
         Listed::Maddubs512 => by_units(step, uarch, units),
+        Listed::Vector => vectors(step, uarch, units.vector_bits),
         listed => {
             let count = narrow(listed, uarch)?;
             let source = format!("{} ({})", pace(1.0 / count.per_cycle, &step.name()), count.source);
@@ -52,8 +53,24 @@ fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
         Listed::Maddubs => uarch.maddubs,
         Listed::Imul => uarch.imul,
         Listed::Amx(element) => uarch.amx[element],
-        Listed::Wide | Listed::Bf16 | Listed::Maddubs512 => None,
+        Listed::Wide | Listed::Bf16 | Listed::Maddubs512 | Listed::Vector => None,
     }
+}
+
+/// Arm's vector instructions. A scalable vector of another length than the core's may use its pipes otherwise.
+fn vectors(step: &Step, uarch: &Uarch, vector_bits: Option<u32>) -> Option<Throughput> {
+    let (vectors, [mnemonic]) = (uarch.vectors?, step.instructions) else { return None };
+    let is_scalable = step.kernel.isa == Isa::Sve;
+    let counts = vectors.per_cycle(mnemonic, step.kernel.element.name(), is_scalable);
+    let own_bits = vectors.sve_bits;
+    if is_scalable && vector_bits.is_some_and(|bits| bits != own_bits) || counts.is_empty() {
+        return None;
+    }
+    let (bits, of_128) = if is_scalable { (own_bits, f64::from(own_bits) / 128.0) } else { (step.bits(), 1.0) };
+    let paces: Vec<String> = counts.iter().map(|count| pace(1.0 / count, &step.name_at(bits))).collect();
+    let source = format!("{} ({})", paces.join(" or "), vectors.source);
+    let ops: Vec<f64> = counts.iter().map(|count| count * step.operations * of_128).collect();
+    Some(if let [known] = ops[..] { (Some(known), Vec::new(), source) } else { (None, ops, source) })
 }
 
 fn wide(step: &Step, uarch: &Uarch, units: &Units, per_unit: f64) -> Option<Throughput> {
@@ -131,9 +148,10 @@ pub struct Resolved {
 
 /// Decides a rate with `measured`, the 90th percentile of operations per cycle over bursts on one core: the smallest
 /// possible candidate, else a known rate, else the measurement rounded up to a pace that ports can have.
-pub fn resolve(kernel: CpuKernel, table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
+/// `features` are the machine's.
+pub fn resolve(kernel: CpuKernel, features: &[String], table: &OpsPerCycle, measured: Option<f64>) -> Option<Resolved> {
     let measured = measured.filter(|ops| ops.is_finite() && *ops > 0.0);
-    let step = kernel.step();
+    let step = kernel.step(features);
     let seen = |measured: f64| match step {
         Some(step) => pace(step.operations / measured, &step.name()),
         None => format!("{measured:.2} {}", kernel.unit()),
@@ -215,10 +233,10 @@ mod tests {
     #[test]
     fn a_rate_independent_of_the_units_is_known() {
         let cascade_lake = every_core().into_iter().find(|uarch| uarch.name == "Cascade Lake").unwrap();
-        let open = Units { value: None, candidates: vec![1.0, 2.0], why: "who knows".into() };
+        let open = Units { value: None, candidates: vec![1.0, 2.0], why: "who knows".into(), ..Units::default() };
         let rate = |op, element| {
             let kernel = CpuKernel { op, element, isa: Isa::Avx512 };
-            rate(kernel.step().unwrap(), Some(&(cascade_lake, open.clone())))
+            rate(kernel.step(&[]).unwrap(), Some(&(cascade_lake, open.clone())))
         };
         let int32 = rate(CpuOp::MulAdd, Element::Int32);
         assert_eq!((int32.value, int32.candidates.as_slice()), (None, &[16.0, 64.0 / 3.0][..]));
@@ -226,7 +244,7 @@ mod tests {
         let add = rate(CpuOp::Add, Element::Fp32);
         assert_eq!(add.candidates, [16.0, 32.0]);
         let known = Units { value: Some(2.0), ..open };
-        let both = super::rate(DP.step().unwrap(), Some(&(cascade_lake, known)));
+        let both = super::rate(DP.step(&[]).unwrap(), Some(&(cascade_lake, known)));
         assert_eq!((both.value, both.candidates), (Some(32.0), vec![16.0, 32.0]));
     }
 
@@ -254,7 +272,8 @@ mod tests {
                     continue;
                 }
                 assert_eq!(known.candidates, of_units, "{}: {}", uarch.name, known.what);
-                let decided = |share: f64| of_units.map(|ops| resolve(step.kernel, &known, Some(ops * share)).unwrap());
+                let decided =
+                    |share: f64| of_units.map(|ops| resolve(step.kernel, &[], &known, Some(ops * share)).unwrap());
                 assert_eq!(
                     decided(0.995).map(|one| Some(one.value)),
                     of_units.map(Some),
@@ -274,22 +293,23 @@ mod tests {
     #[test]
     fn a_probe_decides_between_candidates() {
         let open = table(None, &[16.0, 32.0]);
-        let resolved = resolve(DP, &open, Some(31.9)).unwrap();
+        let resolved = resolve(DP, &[], &open, Some(31.9)).unwrap();
         assert_eq!((resolved.value, resolved.inferred), (32.0, false));
         assert_eq!(resolved.source, "table; decided by a probe: 1.99 x 512-bit VFMADD231PD");
-        assert_eq!(resolve(DP, &open, Some(15.2)).map(|one| one.value), Some(16.0));
-        assert_eq!(resolve(DP, &open, Some(20.0)).map(|one| one.value), Some(32.0), "more than 16 cannot be 16");
-        assert_eq!(resolve(DP, &open, None), None);
+        assert_eq!(resolve(DP, &[], &open, Some(15.2)).map(|one| one.value), Some(16.0));
+        assert_eq!(resolve(DP, &[], &open, Some(20.0)).map(|one| one.value), Some(32.0), "more than 16 cannot be 16");
+        assert_eq!(resolve(DP, &[], &open, None), None);
     }
 
     #[test]
     fn a_known_rate_overrides_the_measurement() {
-        assert_eq!(resolve(DP, &table(Some(32.0), &[]), Some(12.0)).map(|one| one.value), Some(32.0));
+        assert_eq!(resolve(DP, &[], &table(Some(32.0), &[]), Some(12.0)).map(|one| one.value), Some(32.0));
     }
 
     #[test]
     fn without_a_table_the_measurement_is_rounded_and_marked() {
-        let inferred = |measured| resolve(DP, &table(None, &[]), Some(measured)).map(|one| (one.value, one.inferred));
+        let inferred =
+            |measured| resolve(DP, &[], &table(None, &[]), Some(measured)).map(|one| (one.value, one.inferred));
         assert_eq!(inferred(30.1), Some((32.0, true)), "two steps per cycle");
         assert_eq!(inferred(15.9), Some((16.0, true)), "one");
         assert_eq!(inferred(10.6), Some((32.0 / 3.0, true)), "one in one and a half cycles");
@@ -302,7 +322,7 @@ mod tests {
     fn an_inferred_rate_is_never_below_the_measurement_but_for_rounding() {
         for hundredths in 1..4_000 {
             let measured = f64::from(hundredths) / 100.0;
-            let value = resolve(DP, &table(None, &[]), Some(measured)).unwrap().value;
+            let value = resolve(DP, &[], &table(None, &[]), Some(measured)).unwrap().value;
             assert!(value >= measured / (1.0 + CLOCK_ERROR) - 1e-12, "{measured}: {value}");
             assert!(value <= measured * 2.0, "{measured}: {value}");
         }

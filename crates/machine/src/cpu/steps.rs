@@ -25,6 +25,8 @@ pub(crate) enum Listed {
     Maddubs512,
     Imul,
     Amx(usize),
+    /// By mnemonic, on Arm; only for steps of one instruction.
+    Vector,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Step {
     /// Features that the step needs beyond its instruction set, in the kernel's spelling.
     needs: &'static [&'static str],
     pub(crate) instructions: &'static [&'static str],
-    /// A multiplication and an addition are one each.
+    /// A multiplication and an addition are one each; of scalable vectors those of 128 bits.
     pub(crate) operations: f64,
     pub(crate) listed: Option<Listed>,
 }
@@ -52,6 +54,11 @@ impl Step {
 
     /// `512-bit VFMADD231PD`, `256-bit (2 VPMULLW + VPADDB)`.
     pub(crate) fn name(&self) -> String {
+        self.name_at(self.bits())
+    }
+
+    /// The name with instructions of this width.
+    pub(crate) fn name_at(&self, bits: u32) -> String {
         let mut counted: Vec<(&str, u32)> = Vec::new();
         for mnemonic in self.instructions {
             match counted.iter_mut().find(|(known, _)| known == mnemonic) {
@@ -65,16 +72,22 @@ impl Step {
         };
         let words: Vec<String> = counted.iter().map(shown).collect();
         let words = if words.len() > 1 { format!("({})", words.join(" + ")) } else { words.concat() };
-        if self.bits() > 64 { format!("{}-bit {words}", self.bits()) } else { words }
+        if bits > 64 { format!("{bits}-bit {words}") } else { words }
     }
 
     fn usable(&self, isa: &[Isa], features: &[String]) -> bool {
-        isa.contains(&self.kernel.isa) && self.lacks(features).next().is_none()
+        // Single elements have other instructions on each architecture.
+        let is_other = self.kernel.isa == Isa::Scalar && is_arm(self.needs) != is_arm(features);
+        isa.contains(&self.kernel.isa) && !is_other && self.lacks(features).next().is_none()
     }
 
     fn lacks(&self, features: &[String]) -> impl Iterator<Item = &'static str> {
         self.needs.iter().copied().filter(|need| !features.iter().any(|feature| feature == need))
     }
+}
+
+fn is_arm<S: AsRef<str>>(features: &[S]) -> bool {
+    features.iter().any(|feature| feature.as_ref() == ASIMD[0])
 }
 
 const fn step(
@@ -94,12 +107,14 @@ const fn needing(needs: &'static [&'static str], step: Step) -> Step {
 use CpuOp::{Add, AllPipes, Dot, Fma, Matrix, MulAdd, Plain};
 use Element::{Bf16, Fp16, Fp32, Fp64, Int8, Int16, Int32, Int64};
 use Isa::{
-    Amx, Avx2, Avx512, Avx512Bf16, Avx512Fp16, Avx512Vl, Avx512Vnni, AvxVnni, AvxVnniInt8, Scalar, Sse2, Sse41, Ssse3,
+    Amx, Avx2, Avx512, Avx512Bf16, Avx512Fp16, Avx512Vl, Avx512Vnni, AvxVnni, AvxVnniInt8, Neon, NeonBf16, NeonDotprod,
+    NeonFp16, NeonI8mm, Scalar, Sse2, Sse41, Ssse3, Sve,
 };
 
 const FMA3: &[&str] = &["fma"];
 const BYTES_AND_WORDS: &[&str] = &["avx512bw"];
 const QUADWORDS: &[&str] = &["avx512dq"];
+const ASIMD: &[&str] = &["asimd"];
 
 /// Of several rows for one kernel, the first with all features present applies.
 const STEPS: &[Step] = &[
@@ -166,6 +181,48 @@ const STEPS: &[Step] = &[
     step((Plain, Int64, Scalar), &["imul", "add", "sub"], 3.0, None),
     step((Plain, Fp32, Scalar), &["mulss", "addss", "subss"], 3.0, None),
     step((Plain, Fp64, Scalar), &["mulsd", "addsd", "subsd"], 3.0, None),
+    // Arm.
+    step((Fma, Fp64, Sve), &["fmla"], 4.0, Some(Listed::Vector)),
+    step((Fma, Fp64, Neon), &["fmla"], 4.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Fma, Fp64, Scalar), &["fmadd"], 2.0, Some(Listed::Vector))),
+    step((Fma, Fp32, Sve), &["fmla"], 8.0, Some(Listed::Vector)),
+    step((Fma, Fp32, Neon), &["fmla"], 8.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Fma, Fp32, Scalar), &["fmadd"], 2.0, Some(Listed::Vector))),
+    step((Fma, Fp16, Sve), &["fmla"], 16.0, Some(Listed::Vector)),
+    step((Fma, Fp16, NeonFp16), &["fmla"], 16.0, Some(Listed::Vector)),
+    step((Dot, Int8, Sve), &["sdot"], 32.0, Some(Listed::Vector)),
+    step((Dot, Int8, NeonI8mm), &["usdot"], 32.0, Some(Listed::Vector)),
+    step((Dot, Int8, NeonDotprod), &["sdot"], 32.0, Some(Listed::Vector)),
+    step((Dot, Int8, Neon), &["smull", "sadalp"], 16.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Dot, Int8, Scalar), &["ldrsb", "madd"], 2.0, Some(Listed::Vector))),
+    step((Dot, Int16, Neon), &["smlal"], 8.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Dot, Int16, Scalar), &["ldrsh", "madd"], 2.0, Some(Listed::Vector))),
+    needing(&["svebf16"], step((Dot, Bf16, Sve), &["bfdot"], 16.0, Some(Listed::Vector))),
+    step((Dot, Bf16, NeonBf16), &["bfdot"], 16.0, Some(Listed::Vector)),
+    needing(&["svei8mm"], step((Matrix, Int8, Sve), &["smmla"], 64.0, Some(Listed::Vector))),
+    step((Matrix, Int8, NeonI8mm), &["smmla"], 64.0, Some(Listed::Vector)),
+    needing(&["svebf16"], step((Matrix, Bf16, Sve), &["bfmmla"], 32.0, Some(Listed::Vector))),
+    step((Matrix, Bf16, NeonBf16), &["bfmmla"], 32.0, Some(Listed::Vector)),
+    step((MulAdd, Int8, Sve), &["mla"], 32.0, Some(Listed::Vector)),
+    step((MulAdd, Int8, Neon), &["mla"], 32.0, Some(Listed::Vector)),
+    step((MulAdd, Int16, Sve), &["mla"], 16.0, Some(Listed::Vector)),
+    step((MulAdd, Int16, Neon), &["mla"], 16.0, Some(Listed::Vector)),
+    step((MulAdd, Int32, Sve), &["mla"], 8.0, Some(Listed::Vector)),
+    step((MulAdd, Int32, Neon), &["mla"], 8.0, Some(Listed::Vector)),
+    step((MulAdd, Int64, Sve), &["mla"], 4.0, Some(Listed::Vector)),
+    needing(ASIMD, step((MulAdd, Int64, Scalar), &["madd"], 2.0, Some(Listed::Vector))),
+    step((Add, Fp64, Sve), &["fadd"], 2.0, Some(Listed::Vector)),
+    step((Add, Fp64, Neon), &["fadd"], 2.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Add, Fp64, Scalar), &["fadd"], 1.0, Some(Listed::Vector))),
+    step((Add, Fp32, Sve), &["fadd"], 4.0, Some(Listed::Vector)),
+    step((Add, Fp32, Neon), &["fadd"], 4.0, Some(Listed::Vector)),
+    needing(ASIMD, step((Add, Fp32, Scalar), &["fadd"], 1.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Int8, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Int16, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Int32, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Int64, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Fp32, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
+    needing(ASIMD, step((Plain, Fp64, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
 ];
 
 /// There is no byte multiplication: even and odd bytes are multiplied as words, merged by a mask, and added.
@@ -194,8 +251,11 @@ impl CpuKernel {
         }
     }
 
-    pub(crate) fn step(self) -> Option<&'static Step> {
-        STEPS.iter().find(|step| step.kernel == self)
+    /// The step on a processor with these features; without one that fits, the first known.
+    pub(crate) fn step(self, features: &[String]) -> Option<&'static Step> {
+        let mut variants = STEPS.iter().filter(|step| step.kernel == self);
+        let first = variants.clone().next();
+        variants.find(|step| step.usable(&[self.isa], features)).or(first)
     }
 
     pub(crate) fn lacks(self, features: &[String]) -> Vec<&'static str> {
@@ -265,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_step_is_named_with_its_width_and_counts() {
-        let bytes = CpuKernel { op: MulAdd, element: Int8, isa: Avx2 }.step().unwrap();
+        let bytes = CpuKernel { op: MulAdd, element: Int8, isa: Avx2 }.step(&[]).unwrap();
         assert_eq!(bytes.name(), "256-bit (VPSRLW + 2 VPAND + 2 VPMULLW + VPOR + VPADDB)");
     }
 }

@@ -1,10 +1,11 @@
 //! Which logical CPUs share a core, a package and a kind of core: by the kernel's topology files, else APIC numbers in
 //! CPUID, else `/proc/cpuinfo`. Kinds: CPUID leaf 0x1A (Intel) or 0x80000026 (AMD), else the kernel's lists.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use model::machine::{CoreKind, LogicalCpu};
 
+use crate::cpu::arm::{self, identity::Midr};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::{HIGHEST_CPU, parse_list};
@@ -32,7 +33,7 @@ impl Topology {
     pub(crate) fn discover(root: &Sysroot, cpuinfo: &CpuInfo) -> Self {
         let cpuid = root.cpuid();
         let witnesses = [
-            (from_sysfs(root), label("sys/devices/system/cpu/cpu*/topology")),
+            (without_clusters(root, from_sysfs(root)), label("sys/devices/system/cpu/cpu*/topology")),
             (from_dump(&cpuid.dump), format!("APIC numbers in {}", Cpuid::LABEL)),
             (from_cpuinfo(cpuinfo), label("proc/cpuinfo")),
         ];
@@ -71,6 +72,23 @@ fn from_sysfs(root: &Sysroot) -> Vec<CpuPlace> {
     };
     let places: Vec<CpuPlace> = online.iter().filter_map(|cpu| place(*cpu)).collect();
     if places.len() == online.len() { places } else { Vec::new() }
+}
+
+/// Before version 6.0, kernels on a device tree of Arm number clusters as packages. Only a server has several packages: it has
+/// firmware's identity or several memory nodes.
+fn without_clusters(root: &Sysroot, mut places: Vec<CpuPlace>) -> Vec<CpuPlace> {
+    let is_node = |name: &String| crate::list::number_after(name, "node").is_some();
+    let is_server = || {
+        let nodes = root.names("sys/devices/system/node").iter().filter(|name| is_node(name)).count();
+        nodes > 1 || root.text("sys/class/dmi/id/sys_vendor").is_some()
+    };
+    if places.iter().any(|place| place.package != places[0].package) && arm::is_arm(root) && !is_server() {
+        for place in &mut places {
+            // The core's number may be one of the cluster.
+            (place.core, place.package) = (place.core | place.package << 40, 0);
+        }
+    }
+    places
 }
 
 fn topology_file(cpu: u32, name: &str) -> String {
@@ -201,21 +219,26 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     cpus
 }
 
+/// The kind of each CPU, and the rank among several of one kind.
+pub(crate) type Kinds = BTreeMap<u32, (CoreKind, u32)>;
+
 /// The kinds by CPU, empty if all cores are alike, with the source or the reason why they are unknown.
 pub(crate) fn core_kinds(
     root: &Sysroot,
-    cpuinfo: &CpuInfo,
+    midrs: &BTreeMap<u32, Midr>,
     topology: &[LogicalCpu],
-) -> (BTreeMap<u32, CoreKind>, Result<String, String>) {
+) -> (Kinds, Result<String, String>) {
+    let alone = |kinds: BTreeMap<u32, CoreKind>| kinds.into_iter().map(|(cpu, kind)| (cpu, (kind, 0))).collect();
     let cpuid = root.cpuid();
     let known: BTreeMap<u32, CoreKind> =
         cpuid.dump.cpus().filter_map(|(cpu, leaves)| Some((cpu, kind_of(leaves)?))).collect();
     if !known.is_empty() {
-        return (without_l3(&cpuid.dump, known), Ok(format!("leaves 0x1A, 0x80000026 in {}", Cpuid::LABEL)));
+        return (alone(without_l3(&cpuid.dump, known)), Ok(format!("leaves 0x1A, 0x80000026 in {}", Cpuid::LABEL)));
     }
     let by_size = strix_point(&cpuid.dump);
     if !by_size.is_empty() {
-        return (by_size, Ok(format!("size of the third-level cache, leaf 0x8000001D in {}", Cpuid::LABEL)));
+        let source = format!("size of the third-level cache, leaf 0x8000001D in {}", Cpuid::LABEL);
+        return (alone(by_size), Ok(source));
     }
     let lists = [
         ("cpu_core", CoreKind::Performance),
@@ -228,53 +251,57 @@ pub(crate) fn core_kinds(
     });
     let listed: BTreeMap<u32, CoreKind> = listed.collect();
     if !listed.is_empty() {
-        return (listed, Ok(label("sys/devices/cpu_*/cpus")));
+        return (alone(listed), Ok(label("sys/devices/cpu_*/cpus")));
     }
     let by_siblings = by_siblings(root, topology);
     if !by_siblings.is_empty() {
-        return (by_siblings, Ok("cores with and without SMT".to_owned()));
+        return (alone(by_siblings), Ok("cores with and without SMT".to_owned()));
     }
-    by_part(root, cpuinfo, topology)
+    by_part(root, midrs, topology)
 }
 
-/// By part number (Arm), the parts in the order of the kernel's `cpu_capacity`.
-fn by_part(
-    root: &Sysroot,
-    cpuinfo: &CpuInfo,
-    topology: &[LogicalCpu],
-) -> (BTreeMap<u32, CoreKind>, Result<String, String>) {
-    const KINDS: [CoreKind; 3] = [CoreKind::Performance, CoreKind::Efficiency, CoreKind::LowPowerEfficiency];
-    let listed = |cpu: u32| {
-        let block = cpuinfo.cpus.iter().find(|block| block.get("processor") == Some(&cpu.to_string()))?;
-        block.get("CPU part").cloned()
+/// By part number and highest clock (Arm), the fast ones by the kernel's `cpu_capacity` first. Parts decide the kind: cores
+/// of one part are of one kind, also where their clocks differ.
+fn by_part(root: &Sysroot, midrs: &BTreeMap<u32, Midr>, topology: &[LogicalCpu]) -> (Kinds, Result<String, String>) {
+    let number = |cpu: u32, file: &str| root.number::<u32>(&format!("{CPUS}/cpu{cpu}/{file}")).unwrap_or(0);
+    let capacity = |cpu: u32| number(cpu, "cpu_capacity");
+    let part = |cpu: u32| midrs.get(&cpu).map(|midr| (midr.implementer, midr.part));
+    let parts: Option<Vec<_>> = topology.iter().map(|place| part(place.cpu)).collect();
+    let Some(parts) = parts else {
+        let alike = topology.iter().all(|place| capacity(place.cpu) == capacity(topology[0].cpu));
+        let unknown = || Err("the kernel's cpu_capacity differs, and no part number is known".to_owned());
+        return (Kinds::new(), if alike { Ok(label(CPUS)) } else { unknown() });
     };
-    let part = |cpu: u32| {
-        let midr = root.text(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"));
-        // Variant and revision are left out.
-        let midr = midr.and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
-        midr.map(|midr| format!("{:#x}", midr >> 4 & 0xfff)).or_else(|| listed(cpu))
-    };
-    let mut capacities: BTreeMap<Option<String>, u32> = BTreeMap::new();
-    let mut each = BTreeSet::new();
-    for cpu in topology.iter().map(|place| place.cpu) {
-        let capacity = root.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity")).unwrap_or(0);
-        let highest = capacities.entry(part(cpu)).or_default();
-        *highest = capacity.max(*highest);
-        each.insert(capacity);
+    let groups =
+        topology.iter().zip(&parts).map(|(place, part)| (number(place.cpu, "cpufreq/cpuinfo_max_freq"), *part));
+    let groups: Vec<(u32, (u32, u32))> = groups.collect();
+    let mut fastest: BTreeMap<(u32, (u32, u32)), u32> = BTreeMap::new();
+    for (place, group) in topology.iter().zip(&groups) {
+        let highest = fastest.entry(*group).or_default();
+        *highest = capacity(place.cpu).max(*highest);
     }
-    let mut parts: Vec<(u32, Option<String>)> = capacities.into_iter().map(|(part, most)| (most, part)).collect();
-    parts.sort_by(|a, b| b.cmp(a));
-    let source = format!("part numbers and cpu_capacity in {}", label(CPUS));
-    match parts.as_slice() {
-        [] | [(_, Some(_))] => (BTreeMap::new(), Ok(source)),
-        [_] if each.len() < 2 => (BTreeMap::new(), Ok(source)),
-        [_] => (BTreeMap::new(), Err("the kernel's cpu_capacity differs, and no part number is known".to_owned())),
-        _ if parts.len() > KINDS.len() => (BTreeMap::new(), Err(format!("cores of {} parts", parts.len()))),
-        _ => {
-            let kind = |cpu: u32| KINDS[parts.iter().position(|(_, known)| *known == part(cpu)).unwrap_or(0)];
-            (topology.iter().map(|place| (place.cpu, kind(place.cpu))).collect(), Ok(source))
+    let source = Ok(format!("part numbers, cpu_capacity and clocks in {}", label(CPUS)));
+    if fastest.len() < 2 {
+        return (Kinds::new(), source);
+    }
+    let mut order: Vec<_> = fastest.into_iter().map(|(group, capacity)| (capacity, group)).collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let mut by_speed: Vec<(u32, u32)> = Vec::new();
+    for (_, (_, part)) in &order {
+        if !by_speed.contains(part) {
+            by_speed.push(*part);
         }
     }
+    let kind = |part| match (by_speed.iter().position(|known| *known == part).unwrap_or(0), by_speed.len()) {
+        (_, 1) => CoreKind::Uniform,
+        (0, _) => CoreKind::Performance,
+        (last, number) if number > 2 && last + 1 == number => CoreKind::LowPowerEfficiency,
+        _ => CoreKind::Efficiency,
+    };
+    let rank = |group| order.iter().position(|(_, known)| *known == group).and_then(|rank| u32::try_from(rank).ok());
+    let kinds =
+        topology.iter().zip(groups).map(|(place, group)| (place.cpu, (kind(group.1), rank(group).unwrap_or(0))));
+    (kinds.collect(), source)
 }
 
 /// By SMT: of the cores of a bare machine with all CPUs online, only fast ones have siblings where cores differ.

@@ -8,6 +8,7 @@ use model::isa::Isa::{
 };
 use model::machine::CoreKind;
 
+use crate::cpu::arm::cores::Vectors;
 use crate::cpu::ports::{self, Ports};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,11 +53,13 @@ pub(crate) struct Uarch {
     /// Tile products: `TDPBUSD`, `TDPBF16PS`, `TDPFP16PS`.
     pub(crate) amx: [Option<Count>; 3],
     pub(crate) ports: Option<&'static Ports>,
+    /// Counts of Arm's vector instructions.
+    pub(crate) vectors: Option<Vectors>,
     /// The instruction sets of every part, oldest first (empty without a source), and the processor in LLVM's `X86.td`.
     pub(crate) sets: (&'static [Isa], &'static str),
 }
 
-const fn named(name: &'static str) -> Uarch {
+pub(crate) const fn named(name: &'static str) -> Uarch {
     Uarch {
         name,
         fma: [None; 2],
@@ -69,6 +72,7 @@ const fn named(name: &'static str) -> Uarch {
         imul: None,
         amx: [None; 3],
         ports: None,
+        vectors: None,
         sets: (&[], ""),
     }
 }

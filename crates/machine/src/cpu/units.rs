@@ -8,6 +8,8 @@ pub(crate) struct Part {
     pub(crate) signature: (u32, u32),
     /// CPUID 0x8000001A EAX on a bare machine; a hypervisor masks it.
     pub(crate) datapath_bits: Option<u32>,
+    /// Bits of a scalable vector in a process.
+    pub(crate) vector_bits: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,12 +17,13 @@ pub(crate) struct Units {
     pub(crate) value: Option<f64>,
     pub(crate) candidates: Vec<f64>,
     pub(crate) why: String,
+    pub(crate) vector_bits: Option<u32>,
 }
 
 impl Units {
     pub(crate) fn of_part(uarch: &Uarch, part: &Part) -> Self {
         match uarch.wide.0 {
-            Wide::No => Self::default(),
+            Wide::No => Self { vector_bits: part.vector_bits, ..Self::default() },
             Wide::Units(units) => Self::known(units, "in all parts"),
             Wide::BySku => Self::by_name(&part.brand),
             Wide::ByDatapath => Self::by_datapath(part),
@@ -28,11 +31,11 @@ impl Units {
     }
 
     fn known(units: f64, why: &str) -> Self {
-        Self { value: Some(units), candidates: Vec::new(), why: why.to_owned() }
+        Self { value: Some(units), candidates: Vec::new(), why: why.to_owned(), vector_bits: None }
     }
 
     fn open(why: &str) -> Self {
-        Self { value: None, candidates: vec![1.0, 2.0], why: why.to_owned() }
+        Self { value: None, candidates: vec![1.0, 2.0], why: why.to_owned(), vector_bits: None }
     }
 
     /// The rule of Intel's product pages, collected by `jeffhammond/vpu-count` (24d11ba).
@@ -75,6 +78,7 @@ impl Units {
                 value: Some(2.0),
                 candidates: vec![1.0, 2.0],
                 why: "unless set-up halves the data path, which CPUID does not show".into(),
+                vector_bits: None,
             },
             _ if bits & FP512 != 0 => Self::known(2.0, "512-bit data path, leaf 0x8000001A FP512"),
             _ if bits & FP256 != 0 => Self::known(1.0, "256-bit data path, leaf 0x8000001A FP256"),

@@ -12,7 +12,7 @@ use crate::published::processors::{processor_clocks, processor_model, vector_clo
 use crate::published::table::Published;
 
 /// How far a clock may be below or above its published value: makers round, and the reference clock is off by 0.2 %.
-const ROUNDING: f64 = 0.01;
+pub(super) const ROUNDING: f64 = 0.01;
 
 pub(super) fn of(machine: &Machine) -> Vec<MachineExpectation> {
     [of_scalar_code(machine), of_vectors(machine)].concat()

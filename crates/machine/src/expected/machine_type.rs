@@ -1,10 +1,12 @@
 //! Published values of the machine type of a cloud, where the machine is what the type is sold as.
 
-use model::machine::ExpectedQuantity::{Hpl, Network, Triad, VolumeBytes, VolumeRequests};
+use model::machine::ExpectedQuantity::{Clock, Hpl, Network, OneCoreClock, Triad, VolumeBytes, VolumeRequests};
 use model::machine::{Machine, MachineExpectation, Provider, Unknown};
-use model::number::{Notation, quantity};
+use model::number::{Notation, clock, quantity};
+use model::sample::HIGHEST_CLOCK_HZ;
 use model::unit::Unit;
 
+use super::clocks::ROUNDING;
 use super::range::published;
 use crate::published::agreement::{Seen, disagreements};
 use crate::published::instances::{InstanceType, Rates, instance_type};
@@ -35,7 +37,17 @@ pub(super) fn of(machine: &mut Machine) -> Vec<MachineExpectation> {
         });
         return Vec::new();
     }
-    [network(&found), volumes(&found), results(&found)].concat()
+    [clocks(&found), network(&found), volumes(&found), results(&found)].concat()
+}
+
+/// Graviton has no boost clock: what is sustained is what one core has (`aws-graviton-getting-started`, README). On other
+/// processors the provider's value is neither base nor boost clock.
+fn clocks(of: &InstanceType) -> Vec<MachineExpectation> {
+    let is_graviton = of.platforms.iter().any(|platform| platform.name.starts_with("AWS Graviton"));
+    let Some(hz) = of.sustained_hz.as_ref().filter(|_| is_graviton) else { return Vec::new() };
+    let text = format!("{}: {} (sustained) or more", of.name, clock(hz.value));
+    let range = [hz.value * (1.0 - ROUNDING), HIGHEST_CLOCK_HZ];
+    [Clock, OneCoreClock].map(|quantity| published(quantity, range, hz, text.clone())).into()
 }
 
 /// From what lasts, or one flow's rate if that is less, to the highest rate.

@@ -44,7 +44,7 @@ pub fn cpu_peaks(
 
 fn own_peaks(machine: &Machine, kernel: CpuKernel, cores: &[Cores<'_>], measured: Option<f64>) -> Option<Vec<Peak>> {
     let resolved = |cores: &Cores<'_>| {
-        let resolved = resolve(kernel, cores.ops_per_cycle(kernel)?, measured)?;
+        let resolved = resolve(kernel, &machine.cpu.features, cores.ops_per_cycle(kernel)?, measured)?;
         Some((Rate { ops: resolved.value, source: resolved.source, of: String::new() }, resolved.inferred))
     };
     let found: Vec<(Rate, bool)> = cores.iter().map(resolved).collect::<Option<_>>()?;

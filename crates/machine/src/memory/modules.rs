@@ -7,7 +7,7 @@ use model::machine::{Cpu, Dimm, Memory};
 
 use crate::ledger::Ledger;
 use crate::memory::channels;
-use crate::memory::platforms::Limits;
+use crate::memory::platforms::{self, Limits};
 use crate::memory::smbios;
 use crate::sysroot::{Sysroot, label};
 
@@ -19,6 +19,13 @@ pub(crate) const CHANNEL_BITS: u32 = 64;
 
 pub(crate) fn discover(root: &Sysroot, cpu: &Cpu, limits: Option<Limits>, memory: &mut Memory, ledger: &mut Ledger) {
     let (slots, file) = slots(root);
+    if let Some(fixed) = platforms::soldered(cpu).filter(|_| slots.is_empty()) {
+        let source = format!("table: soldered ({})", fixed.source);
+        memory.channels = ledger.take("memory.channels", Some((fixed.channels, source)));
+        (memory.mts, memory.bus_bits) = (Some(fixed.mts), Some(fixed.channels * fixed.channel_bits));
+        ledger.same("memory.channels", &["memory.mts", "memory.bus_bits"]);
+        return;
+    }
     memory.dimms = slots.iter().filter(|slot| slot.is_fitted()).cloned().collect();
     if !slots.is_empty() {
         memory.slots = u32::try_from(slots.len()).ok();

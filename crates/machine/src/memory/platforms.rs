@@ -44,6 +44,12 @@ const fn amd(
     Platform { vendor: "AuthenticAMD", family, models, steppings: ANY, brand, limits }
 }
 
+/// A processor of Arm: family is the implementer, models are part numbers. The brand distinguishes processors with one core.
+const fn arm(models: &'static [u32], brand: &'static str, channels: u32, mts: f64, source: &'static str) -> Platform {
+    let limits = Limits { channels, mts, source };
+    Platform { vendor: "Arm", family: 0x41, models, steppings: ANY, brand, limits }
+}
+
 /// Sources are board and server makers or the press; `PerfSpect` is Intel's tool (`internal/cpus/cpus.go`).
 const PLATFORMS: &[Platform] = &[
     intel(&[0x3f], "E5-", 4, 2133.0, "channels: PerfSpect cpus.go; speed: HotHardware on Xeon E5 v4 and v3"),
@@ -75,7 +81,72 @@ const PLATFORMS: &[Platform] = &[
     amd(0x19, &[0xa0], "EPYC 9", 12, 4800.0, "Lenovo Press LP1852, table 2, for EPYC 97x4"),
     amd(0x19, &[0xa0], "EPYC 8", 6, 4800.0, "AnandTech and Next INpact at its introduction, for EPYC 8004"),
     amd(0x1a, &[0x02, 0x11], "", 12, 6400.0, "channels: Lenovo Press LP2283; speed: unchecked, for EPYC 9005"),
+    arm(&[0xd0c], "Graviton2", 8, 3200.0, "channels: aws-graviton-getting-started; speed: unchecked, for Graviton2"),
+    arm(&[0xd40], "Graviton3", 8, 4800.0, "channels: aws-graviton-getting-started; speed: unchecked, for Graviton3"),
+    arm(&[0xd4f], "Graviton4", 12, 5600.0, "channels: aws-graviton-getting-started; speed: unchecked, for Graviton4"),
+    arm(&[0xd0c], "Altra", 8, 3200.0, "coelacanth-dream.com, 2022-05-27, after Ampere's road map, for Altra"),
+    arm(
+        &[0xd4f],
+        "Grace",
+        8,
+        8000.0,
+        "unchecked: 32 channels of 16 bits, 512 GB/s with the smaller memories, for Grace",
+    ),
+    Platform {
+        vendor: "HiSilicon",
+        family: 0x48,
+        ..arm(&[0xd01], "", 8, 2933.0, "unchecked: Huawei's product page, for Kunpeng 920")
+    },
 ];
+
+/// Memory that a maker fixes, where firmware describes no modules.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Soldered {
+    /// The start of the processor's or board's name; empty if the vendor decides.
+    name: &'static str,
+    vendor: &'static str,
+    pub(crate) channels: u32,
+    /// Data width of a channel, bit.
+    pub(crate) channel_bits: u32,
+    pub(crate) mts: f64,
+    pub(crate) source: &'static str,
+}
+
+const PI_4: Soldered = Soldered {
+    name: "Raspberry Pi 4",
+    vendor: "Arm",
+    channels: 1,
+    channel_bits: 32,
+    mts: 3200.0,
+    source: "Raspberry Pi 4, specification: LPDDR4-3200; 32 bits as in BCM2712",
+};
+const PI_5: Soldered = Soldered {
+    name: "Raspberry Pi 5",
+    mts: 4267.0,
+    source: "raspberrypi/documentation, bcm2712.adoc: 32-bit LPDDR4X, up to 17 GB/s",
+    ..PI_4
+};
+const SOLDERED: &[Soldered] = &[
+    PI_4,
+    Soldered { name: "Raspberry Pi Compute Module 4", ..PI_4 },
+    PI_5,
+    Soldered { name: "Raspberry Pi Compute Module 5", ..PI_5 },
+    Soldered {
+        name: "",
+        vendor: "Fujitsu",
+        channels: 64,
+        channel_bits: 64,
+        mts: 2000.0,
+        source: "Fujitsu, A64FX data sheet: four stacks of HBM2, 1024 GB/s; a stack has 16 pseudo channels of 64 bits",
+    },
+];
+
+/// The memory that the maker of a board or processor fixes.
+pub(crate) fn soldered(cpu: &Cpu) -> Option<Soldered> {
+    let name = cpu.model_name.as_deref().unwrap_or_default();
+    let fits = |one: &&Soldered| cpu.vendor.as_deref() == Some(one.vendor) && name.starts_with(one.name);
+    SOLDERED.iter().find(fits).copied()
+}
 
 pub(crate) fn limits(cpu: &Cpu) -> Option<Limits> {
     let brand = cpu.model_name.as_deref().unwrap_or_default();
@@ -147,6 +218,12 @@ mod tests {
         assert_eq!(amd(0x17, 0x01, "AMD Ryzen 7 1700"), None, "two channels, the same model as EPYC 7001");
         assert_eq!(of(&cpu("GenuineIntel", 6, 0xad, 1, "Xeon")), None, "8 channels or 12");
         assert_eq!(of(&Cpu::default()), None);
+        let arm = |part, brand| of(&cpu("Arm", 0x41, part, 0x10, brand));
+        assert_eq!((arm(0xd0c, "AWS Graviton2"), arm(0xd0c, "Ampere Altra")), (Some((8, 3200.0)), Some((8, 3200.0))));
+        assert_eq!((arm(0xd4f, "AWS Graviton4"), arm(0xd4f, "Google Axion")), (Some((12, 5600.0)), None));
+        let fixed = |vendor, name| soldered(&cpu(vendor, 0, 0, 0, name)).map(|one| one.channels * one.channel_bits);
+        assert_eq!(fixed("Arm", "Raspberry Pi 400 Rev 1.0"), Some(32));
+        assert_eq!((fixed("Fujitsu", ""), fixed("Arm", "Raspberry Pi 3 Model B")), (Some(4096), None));
     }
 
     #[test]

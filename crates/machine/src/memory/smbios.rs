@@ -1,9 +1,11 @@
-//! Memory modules in firmware's table, readable by root: type 17 (SMBIOS specification, DSP0134, section 7.18).
+//! Memory modules in firmware's table, readable by root: type 17 (SMBIOS specification, DSP0134, section 7.18), and the
+//! processor's name, type 4.
 
 use model::machine::Dimm;
 
 pub(crate) const FILE: &str = "sys/firmware/dmi/tables/DMI";
 
+const PROCESSOR: u8 = 4;
 const MEMORY_DEVICE: u8 = 17;
 const END_OF_TABLE: u8 = 127;
 /// A word that is unknown or in an extended field.
@@ -20,11 +22,19 @@ pub(crate) fn slots(table: &[u8]) -> Vec<Dimm> {
     structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|device| device.slot()).collect()
 }
 
-/// Only the modules, with all strings but their places overwritten: the rest identifies the machine.
+/// The name of the first processor, its version (section 7.5).
+pub(crate) fn processor(table: &[u8]) -> Option<String> {
+    let name = structures(table).find(|structure| structure.kind == PROCESSOR)?.string(0x10)?;
+    let is_filled_in = !["Not Specified", "Unknown", "CPU Version", "None"].contains(&name.as_str());
+    is_filled_in.then_some(name)
+}
+
+/// Only modules and processors, with all strings but places and names overwritten: the rest identifies the machine.
 pub(crate) fn without_serials(table: &[u8]) -> Vec<u8> {
     let mut kept = Vec::new();
-    for device in structures(table).filter(|structure| structure.kind == MEMORY_DEVICE) {
-        let places = [0x10, 0x11].map(|offset| device.fields.get(offset).copied());
+    for device in structures(table).filter(|structure| [PROCESSOR, MEMORY_DEVICE].contains(&structure.kind)) {
+        let offsets: &[usize] = if device.kind == PROCESSOR { &[0x10] } else { &[0x10, 0x11] };
+        let places: Vec<_> = offsets.iter().map(|offset| device.fields.get(*offset).copied()).collect();
         kept.extend(device.fields);
         for (number, string) in (1_u8..).zip(device.strings.split(|byte| *byte == 0)) {
             let is_place = places.contains(&Some(number));

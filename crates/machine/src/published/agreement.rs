@@ -5,7 +5,7 @@ use std::fmt;
 use model::machine::Machine;
 use model::number::size;
 
-use crate::published::instances::{InstanceType, core};
+use crate::published::instances::{InstanceType, Platform, arm_cores, core};
 use crate::published::processors::processor_model;
 
 /// What was seen inside the machine. Limits of control groups are no part of it: a container with two CPUs of a host
@@ -88,7 +88,11 @@ fn other_model(of: &InstanceType, seen: &Seen) -> Option<Disagreement> {
 
 fn other_platform(of: &InstanceType, seen: &Seen) -> Option<Disagreement> {
     let seen = seen.microarchitecture.as_deref()?;
-    let known = of.platforms.is_empty() || of.platforms.iter().any(|platform| seen.starts_with(core(&platform.name)));
+    let is_it = |platform: &Platform| match arm_cores(&platform.name) {
+        [] => seen.starts_with(core(&platform.name)),
+        cores => cores.contains(&seen),
+    };
+    let known = of.platforms.is_empty() || of.platforms.iter().any(is_it);
     let published = || of.platforms.iter().map(|platform| platform.name.clone()).collect();
     (!known).then(|| Disagreement::Processor { published: published(), seen: seen.to_owned() })
 }

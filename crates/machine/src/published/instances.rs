@@ -93,6 +93,42 @@ pub(super) fn core(platform: &str) -> &str {
     }
 }
 
+/// The microarchitectures of a processor of Arm; empty for others, which [`core`] names.
+pub(super) fn arm_cores(platform: &str) -> &'static [&'static str] {
+    match platform {
+        "AWS Graviton" => &["Cortex-A72"],
+        "AWS Graviton2" | "Ampere Altra" => &["Neoverse N1"],
+        "AWS Graviton3" => &["Neoverse V1"],
+        "AWS Graviton4" => &["Neoverse V2"],
+        "AWS Graviton5" => &["Neoverse V3"],
+        "Azure Cobalt 100" => &["Neoverse N2"],
+        "Google Axion" => &["Neoverse V2", "Neoverse N3"],
+        _ => &[],
+    }
+}
+
+/// The processor of a machine type on Arm, by its family (`aws-graviton-getting-started`, README; Microsoft Learn, sizes
+/// Dpsv5, Dpsv6 and Bpsv2).
+fn arm_processor(provider: Provider, name: &str) -> Option<&'static str> {
+    let family = name.split('.').next().unwrap_or(name);
+    match provider {
+        Provider::Ec2 => match family {
+            "a1" => Some("AWS Graviton"),
+            "t4g" | "x2gd" | "g5g" | "i4g" | "im4gn" | "is4gen" => Some("AWS Graviton2"),
+            _ => match family.split_once('g')?.0.chars().last()? {
+                '6' => Some("AWS Graviton2"),
+                '7' => Some("AWS Graviton3"),
+                '8' => Some("AWS Graviton4"),
+                '9' => Some("AWS Graviton5"),
+                _ => None,
+            },
+        },
+        Provider::Azure if name.ends_with("_v6") => Some("Azure Cobalt 100"),
+        Provider::Azure if name.ends_with("_v5") || name.ends_with("_v2") => Some("Ampere Altra"),
+        _ => None,
+    }
+}
+
 /// `c4d-standard-8-lssd` is in the row `c4d-*-8`.
 fn any_class(name: &str) -> Option<String> {
     let mut parts = name.split('-');
@@ -106,6 +142,9 @@ fn typed(provider: Provider, row: &Row) -> InstanceType {
         sustained: row.number(sustained, unit),
         most: row.number(most, unit),
     };
+    let of_arm = row.cell("architecture").filter(|name| *name == "aarch64");
+    let of_arm = of_arm.and_then(|_| arm_processor(provider, row.name()));
+    let of_arm = of_arm.map(|name| Platform { name: name.to_owned(), clocks_hz: None });
     let none = "";
     let (network, bytes, requests) = match provider {
         Provider::Ec2 => (
@@ -128,7 +167,7 @@ fn typed(provider: Provider, row: &Row) -> InstanceType {
         cores: row.number("cores", 1.0),
         memory_bytes: row.number("memory_MiB", MEBIBYTE),
         processors: list("processors").collect(),
-        platforms: list("platforms_base/all_core/boost_MHz").map(|cell| platform(&cell)).collect(),
+        platforms: list("platforms_base/all_core/boost_MHz").map(|cell| platform(&cell)).chain(of_arm).collect(),
         sustained_hz: row.number("sustained_MHz", 1e6),
         memory_transfers_per_second: row.number("memory_MTs", 1e6),
         network_bits_per_second: network,

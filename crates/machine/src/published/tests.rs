@@ -288,3 +288,33 @@ fn another_version_of_a_table_is_refused_and_has_no_rows() {
     assert_eq!(check(&format!("{FORMAT}\nname\n")), Err(TableError::NoSource));
     assert_eq!(check(""), Err(TableError::Format(String::new())));
 }
+
+#[test]
+fn types_on_arm_have_their_processor() {
+    let platform =
+        |name: &str| instance_type(name).unwrap().platforms.into_iter().map(|one| one.name).collect::<Vec<_>>();
+    for (name, processor) in [
+        ("a1.large", "AWS Graviton"),
+        ("t4g.micro", "AWS Graviton2"),
+        ("im4gn.large", "AWS Graviton2"),
+        ("c6gn.large", "AWS Graviton2"),
+        ("hpc7g.16xlarge", "AWS Graviton3"),
+        ("r8gd.large", "AWS Graviton4"),
+        ("m9g.large", "AWS Graviton5"),
+        ("Standard_D2ps_v5", "Ampere Altra"),
+        ("Standard_D2ps_v6", "Azure Cobalt 100"),
+        ("t2a-standard-4", "Ampere Altra"),
+        ("c4a-standard-4", "Google Axion"),
+    ] {
+        assert_eq!(platform(name), [processor], "{name}");
+    }
+    assert!(platform("m7i.large").is_empty());
+    let seen = |core: &str| Seen { microarchitecture: Some(core.to_owned()), ..Seen::default() };
+    let differs = |core: &str| disagreements(&instance_type("c7g.large").unwrap(), &seen(core)).len();
+    assert_eq!((differs("Neoverse V1"), differs("Neoverse N1")), (0, 1));
+    let all =
+        instances::EC2.rows().chain(instances::AZURE.rows()).filter(|row| row.cell("architecture") == Some("aarch64"));
+    for name in all.map(|row| row.name()) {
+        assert_eq!(platform(name).len(), 1, "{name}");
+    }
+}

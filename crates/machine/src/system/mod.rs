@@ -2,6 +2,7 @@
 
 pub(crate) mod cgroup;
 pub(crate) mod cloud;
+pub(crate) mod guest;
 pub(crate) mod mounts;
 pub(crate) mod pcie;
 
@@ -9,9 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::machine::{Cpu, Os, Virtualization};
 
+use crate::cpu::arm;
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
 use crate::sysroot::{Cpuid, Sysroot, label};
+use crate::system::guest::Guest;
 
 pub(crate) const STATUS: &str = "proc/self/status";
 
@@ -25,7 +28,7 @@ pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
     }
 }
 
-/// By CPUID signature, else by what the kernel shows of Xen.
+/// By CPUID signature, else by what the kernel shows of Xen; on Arm by firmware.
 pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
     let cpuid = root.cpuid();
     if let Some(leaves) = cpuid.dump.first().filter(|leaves| leaves.under_hypervisor()) {
@@ -34,7 +37,12 @@ pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virt
         let hypervisor = signature.as_deref().and_then(common_name).map(str::to_owned);
         return Some(Virtualization { hypervisor, signature });
     }
-    let (kind, source) = file(root, "sys/hypervisor/type")?;
+    let Some((kind, source)) = file(root, "sys/hypervisor/type") else {
+        let (guest, source) = guest::of_firmware(root).filter(|_| arm::is_arm(root))?;
+        let Guest::Virtual(hypervisor) = guest else { return None };
+        ledger.source("virtualization", source);
+        return Some(Virtualization { hypervisor, signature: None });
+    };
     ledger.source("virtualization", source);
     let hypervisor = if kind == "xen" { "Xen".to_owned() } else { kind };
     Some(Virtualization { hypervisor: Some(hypervisor), signature: None })

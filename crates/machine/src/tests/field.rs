@@ -230,7 +230,8 @@ fn cores_of_different_arm_parts_are_of_different_kinds() {
     assert_eq!((kinds, is_unknown), (vec![(big, vec![2, 3]), (small, vec![0, 1])], false));
     let uniform = |cpus: u32| vec![(CoreKind::Uniform, (0..cpus).collect())];
     assert_eq!(of(&[(0xd0c, 1024), (0xd0c, 1024)]), (uniform(2), false));
-    assert_eq!(of(&[(0xd46, 280), (0xd4d, 855), (0xd47, 855), (0xd4e, 1024)]), (uniform(4), true));
+    let four = [(big, vec![3]), (small, vec![1]), (small, vec![2]), (CoreKind::LowPowerEfficiency, vec![0])];
+    assert_eq!(of(&[(0xd46, 280), (0xd4d, 855), (0xd47, 855), (0xd4e, 1024)]), (four.into(), false));
     assert_eq!(of(&[(0, 234), (0, 1024)]), (uniform(2), true));
 }
 
