@@ -3,8 +3,10 @@
 mod live;
 mod output;
 
+use std::collections::BTreeMap;
+
 use bench::store::{Store, check_writable};
-use model::comparison::{Change, Compared, Direction};
+use model::comparison::{Change, Direction};
 use model::document::Document;
 use verdict::compare::serves_as_history;
 
@@ -39,9 +41,21 @@ pub(crate) fn since_previous(new: &Document) -> Option<String> {
     let (_, base) = store.previous(new)?;
     let history = history(&store, &base, new);
     let comparison = verdict::compare::compare(&base, new, &history, areas::RULES).ok()?;
-    let count = |is: &dyn Fn(&Compared) -> bool| comparison.experiments.iter().filter(|one| is(one)).count();
-    let [better, worse] = [Direction::Better, Direction::Worse].map(|way| count(&|one| one.direction == Some(way)));
-    let [same, unclear] = [Change::Same, Change::Inconclusive].map(|verdict| count(&|one| one.verdict == verdict));
+    // A benchmark with several metrics counts once.
+    let mut verdicts = BTreeMap::<&str, usize>::new();
+    for one in &comparison.experiments {
+        let verdict = match (one.direction, one.verdict) {
+            (Some(Direction::Worse), _) => 3,
+            (Some(Direction::Better), _) => 2,
+            (None, Change::Inconclusive) => 1,
+            (None, _) => 0,
+        };
+        let known = verdicts.entry(&one.id).or_default();
+        *known = verdict.max(*known);
+    }
+    let mut counts = [0_usize; 4];
+    verdicts.into_values().for_each(|verdict| counts[verdict] += 1);
+    let [same, unclear, better, worse] = counts;
     let moment = base.run.started.get(..16)?.replace('T', " ");
     Some(format!(
         "Since the previous run ({moment} UTC): {worse} slower, {better} faster, {same} unchanged, {unclear} inconclusive."
