@@ -68,6 +68,7 @@ Examples:
 ";
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct PlanArgs {
     /// The plan's folder: absent or empty, and visible to all nodes under this path.
