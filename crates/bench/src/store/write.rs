@@ -87,30 +87,39 @@ pub fn replace<T: AsRef<[u8]>>(
 pub(super) struct Unfinished {
     pub(super) file: File,
     name: OsString,
+    is_named: bool,
 }
 
 impl Unfinished {
     /// Gives it its name; removes it if that fails.
     pub(super) fn publish(&self, directory: &Directory, name: &OsStr) -> io::Result<()> {
+        if !self.is_named {
+            directory.name(&self.file, &self.name)?;
+        }
         directory.rename(&self.name, name).inspect_err(|_| {
             let _ = directory.remove(&self.name);
         })
     }
 }
 
-/// Writes a file under a random name; removes it if that fails.
+/// Writes a file without a name, which leaves nothing if the process is killed, or else under a random name; removes it if
+/// that fails.
 pub(super) fn write_unsynced<T: AsRef<[u8]>>(
     directory: &Directory,
     name: &OsStr,
     pieces: impl IntoIterator<Item = T>,
 ) -> io::Result<Unfinished> {
     let name = unfinished_name(name);
-    let mut file = BufWriter::new(directory.create_new(&name)?);
+    let nameless = directory.create_nameless();
+    let is_named = nameless.is_err();
+    let mut file = BufWriter::new(nameless.or_else(|_| directory.create_new(&name))?);
     let written = pieces.into_iter().try_for_each(|piece| file.write_all(piece.as_ref()));
     match written.and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error)) {
-        Ok(file) => Ok(Unfinished { file, name }),
+        Ok(file) => Ok(Unfinished { file, name, is_named }),
         Err(error) => {
-            let _ = directory.remove(&name);
+            if is_named {
+                let _ = directory.remove(&name);
+            }
             Err(error)
         }
     }
@@ -120,6 +129,21 @@ pub(super) fn write_unsynced<T: AsRef<[u8]>>(
 mod tests {
     use super::*;
     use crate::tests::scratch;
+
+    #[test]
+    fn a_killed_writer_leaves_nothing() {
+        let scratch = scratch();
+        let directory = Directory::open(scratch.path()).unwrap();
+        let names = || fs::read_dir(scratch.path()).unwrap().count();
+        let named = usize::from(directory.create_nameless().is_err());
+        let pieces = [0, 1].into_iter().map(|piece| {
+            assert_eq!(names(), named, "piece {piece}");
+            "piece"
+        });
+        replace(&directory, OsStr::new("file"), pieces).unwrap();
+        assert_eq!(names(), 1);
+        assert_eq!(fs::read_to_string(scratch.path().join("file")).unwrap(), "piecepiece");
+    }
 
     #[test]
     fn a_file_is_written_whole_through_links_and_a_folder_is_refused() {

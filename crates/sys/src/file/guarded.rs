@@ -3,13 +3,16 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+
+/// The open files of this process; only through it can a nameless one get a name without privileges.
+const OPEN_FILES: &str = "/proc/self/fd";
 
 /// Opens a regular file for reading. Anything else is refused, without waiting for the writer of a FIFO.
 pub fn open_regular(path: &Path) -> io::Result<File> {
@@ -81,6 +84,20 @@ impl Directory {
     pub fn create_new(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Creates a file in it for writing that vanishes with the process until [`name`](Self::name) is called; not every file
+    /// system can.
+    pub fn create_nameless(&self) -> io::Result<File> {
+        std::fs::metadata(OPEN_FILES)?;
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        Ok(openat(&self.0, ".", flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Gives a nameless file a name that no other file has.
+    pub fn name(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let path = format!("{OPEN_FILES}/{}", file.as_raw_fd());
+        Ok(linkat(rustix::fs::CWD, path, &self.0, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 
     /// Renames a file in it, and replaces what has the other name.
