@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use machine::{CpuKernel, Declared, Sysroot, cpu_peaks, discover, info_peaks};
+use machine::{CpuKernel, Declared, Sysroot, capture_from, cpu_peaks, discover, info_peaks};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{CoreKind, Machine};
 use model::peak::PeakKind;
@@ -57,8 +57,13 @@ impl Made {
         self.text(&format!("{folder}/sys_vendor"), vendor).text(&format!("{folder}/product_name"), product)
     }
 
+    /// What is discovered; a capture of it is the same machine.
     fn discover(&self) -> Machine {
-        discover(&Sysroot::folder(&self.0).unwrap())
+        let (root, again) = (|folder: &Path| Sysroot::folder(folder).unwrap(), self.0.with_extension("captured"));
+        let _ = fs::remove_dir_all(&again);
+        let machine = capture_from(root(&self.0), &again).unwrap();
+        assert_eq!(machine, discover(&root(&again)), "{}", again.display());
+        machine
     }
 }
 
