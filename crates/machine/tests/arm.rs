@@ -332,6 +332,23 @@ fn big_and_little_cores_are_told_apart_by_part_and_clock_and_clusters_are_no_pac
 }
 
 #[test]
+fn the_part_of_one_core_is_not_that_of_another_cluster() {
+    let cpus: String = (0..4).map(|cpu| format!("processor\t: {cpu}\n")).collect();
+    let of = |packages: [u32; 4]| {
+        let cores = packages.map(|package| (ARM, 0xd03, package));
+        let part = "Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n";
+        Made::new("one-statement").cpus(&cores, "").text("proc/cpuinfo", &format!("{cpus}{part}")).discover()
+    };
+    let (alike, differ) = (of([0; 4]), of([0, 0, 1, 1]));
+    assert_eq!(
+        (alike.cpu.microarchitecture.as_deref(), differ.cpu.microarchitecture.as_deref()),
+        (Some("Cortex-A53"), None)
+    );
+    assert!(unknown(&differ, "cpu.core_types").unwrap().contains("the part of one core"));
+    assert_eq!((differ.cpu.packages, differ.cpu.isa), (Some(1), vec![Isa::Scalar, Isa::Neon]));
+}
+
+#[test]
 fn a_bare_server_keeps_its_packages_and_counts_its_modules() {
     let cores: Vec<_> = (0..4).map(|cpu| (ARM, 0xd0c, cpu / 2)).collect();
     let slot = |number: u32| {
