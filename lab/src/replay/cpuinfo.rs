@@ -10,7 +10,7 @@ use crate::source::Source;
 
 const FOLDER: &str = "test/mock";
 
-/// The devices with a processor of Arm.
+/// The devices with a processor of Arm and all CPUs online.
 pub(crate) fn cases(source: &Source, scratch: &Path) -> Result<Vec<Case>, String> {
     source.write_files(FOLDER, scratch)?;
     let mut cases = Vec::new();
@@ -20,12 +20,12 @@ pub(crate) fn cases(source: &Source, scratch: &Path) -> Result<Vec<Case>, String
         if recorded.get("proc/cpuinfo").is_none_or(|text| !text.contains("CPU implementer")) {
             continue;
         }
-        let mut stated = stated(&read(&test)?);
-        // The tests state CPUs that were offline, too.
+        let stated = stated(&read(&test)?);
+        // The tests state CPUs that were offline, too: those devices are left out.
         let online =
             recorded.get("sys/devices/system/cpu/online").map(|list| machine::parse_list(list).len().to_string());
         if stated.0.get(THREADS) != online.as_ref() {
-            stated = Facts::default();
+            continue;
         }
         let name = file_name(&test.with_extension(""));
         let root = scratch.join("root").join(&name);

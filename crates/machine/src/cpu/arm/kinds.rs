@@ -35,7 +35,7 @@ pub(crate) fn by_part(
         return (Kinds::new(), if alike { Ok(label(CPUS)) } else { unknown() });
     };
     let groups = groups(root, &parts, topology);
-    if cpuinfo.is_of_one_cpu && clusters(root, topology) > 1 {
+    if cpuinfo.is_of_one_cpu && has_clusters(root, topology) {
         let why = "/proc/cpuinfo states the part of one core, and there are several clusters";
         return (Kinds::new(), Err(why.to_owned()));
     }
@@ -81,8 +81,12 @@ fn fastest_first(groups: &[Group], capacities: &[u32]) -> Vec<Group> {
     order.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Groups of CPUs that differ in the kernel's package or in their highest clock.
-fn clusters(root: &Sysroot, topology: &[LogicalCpu]) -> usize {
-    let files = ["topology/physical_package_id", "cpufreq/cpuinfo_max_freq"];
-    topology.iter().map(|place| files.map(|file| number(root, place.cpu, file))).collect::<BTreeSet<_>>().len()
+/// Whether CPUs differ in the kernel's package or in their highest clock.
+fn has_clusters(root: &Sysroot, topology: &[LogicalCpu]) -> bool {
+    let differ = |file| {
+        let numbers =
+            topology.iter().filter_map(|place| root.number::<u32>(&format!("{CPUS}/cpu{}/{file}", place.cpu)));
+        numbers.collect::<BTreeSet<_>>().len() > 1
+    };
+    ["topology/physical_package_id", "cpufreq/cpuinfo_max_freq"].into_iter().any(differ)
 }
