@@ -12,7 +12,8 @@ macro_rules! vector_loop {
     ($name:ident {
         extensions: [$($extension:literal),*], register: $kind:tt,
         operands: $operands:literal, accumulators: $accumulators:literal,
-        body: $($times:tt x [$($step:expr),+ $(,)?]),+ $(, counted: $count:literal)? $(,)?
+        $(counted: $count:literal,)?
+        body: $($times:tt x [$($step:expr),+ $(,)?]),+ $(,)?
     }) => {
         #[unsafe(naked)]
         pub(super) unsafe extern "C" fn $name(registers: &mut $crate::arithmetic::registers::RegisterFile, iterations: u64) {
@@ -74,17 +75,18 @@ pub(super) use vector_loop;
 ///
 /// The instruction's text ends before its two sources, whose arrangement follows; `=>` is what follows the sources.
 macro_rules! fused_loop {
-    ($name:ident, $kind:tt [$($extension:literal),*], $head:literal, $from:literal
+    ($name:ident, $kind:tt $($extension:literal)*, $head:literal, $from:literal
         $(=> $tail:literal)? $(, counted $count:literal)?
     ) => {
         $crate::aarch64::loops::vector_loop!($name {
             extensions: [$($extension),*], register: $kind,
             operands: "0,1,2,3",
             accumulators: "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+            $(counted: $count,)?
             body: 2 x [
                 $crate::aarch64::loops::sources!($kind, $head, "0", "1", $from $(, $tail)?),
                 $crate::aarch64::loops::sources!($kind, $head, "2", "3", $from $(, $tail)?),
-            ] $(, counted: $count)?
+            ],
         });
     };
 }
@@ -109,6 +111,9 @@ macro_rules! repeated {
     };
     (2, $text:expr) => {
         concat!($text, $text)
+    };
+    (4, $text:expr) => {
+        concat!($text, $text, $text, $text)
     };
     (5, $text:expr) => {
         concat!($text, $text, $text, $text, $text)
