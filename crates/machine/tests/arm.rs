@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use machine::{CpuKernel, Declared, Sysroot, cpu_peaks, discover, info_peaks};
+use machine::{CpuKernel, Declared, Sysroot, capture_from, cpu_peaks, discover, info_peaks};
 use model::isa::{CpuOp, Element, Isa};
 use model::machine::{CoreKind, Machine};
 use model::peak::PeakKind;
@@ -57,8 +57,13 @@ impl Made {
         self.text(&format!("{folder}/sys_vendor"), vendor).text(&format!("{folder}/product_name"), product)
     }
 
+    /// What is discovered; a capture of it is the same machine.
     fn discover(&self) -> Machine {
-        discover(&Sysroot::folder(&self.0).unwrap())
+        let (root, again) = (|folder: &Path| Sysroot::folder(folder).unwrap(), self.0.with_extension("captured"));
+        let _ = fs::remove_dir_all(&again);
+        let machine = capture_from(root(&self.0), &again).unwrap();
+        assert_eq!(machine, discover(&root(&again)), "{}", again.display());
+        machine
     }
 }
 
@@ -324,6 +329,23 @@ fn big_and_little_cores_are_told_apart_by_part_and_clock_and_clusters_are_no_pac
         peaks.iter().map(|peak| (peak.kind, peak.formula.as_str())).collect::<Vec<_>>(),
         [(PeakKind::Boost, formula)]
     );
+}
+
+#[test]
+fn the_part_of_one_core_is_not_that_of_another_cluster() {
+    let cpus: String = (0..4).map(|cpu| format!("processor\t: {cpu}\n")).collect();
+    let of = |packages: [u32; 4]| {
+        let cores = packages.map(|package| (ARM, 0xd03, package));
+        let part = "Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n";
+        Made::new("one-statement").cpus(&cores, "").text("proc/cpuinfo", &format!("{cpus}{part}")).discover()
+    };
+    let (alike, differ) = (of([0; 4]), of([0, 0, 1, 1]));
+    assert_eq!(
+        (alike.cpu.microarchitecture.as_deref(), differ.cpu.microarchitecture.as_deref()),
+        (Some("Cortex-A53"), None)
+    );
+    assert!(unknown(&differ, "cpu.core_types").unwrap().contains("the part of one core"));
+    assert_eq!((differ.cpu.packages, differ.cpu.isa), (Some(1), vec![Isa::Scalar, Isa::Neon]));
 }
 
 #[test]

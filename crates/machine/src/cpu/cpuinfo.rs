@@ -9,6 +9,8 @@ pub(crate) struct CpuInfo {
     pub(crate) cpus: Vec<BTreeMap<String, String>>,
     /// What is stated outside the blocks of the CPUs: on Arm the board, in old kernels the processor too.
     common: BTreeMap<String, String>,
+    /// Whether several CPUs share one statement, which is of the CPU that read the file.
+    pub(crate) is_of_one_cpu: bool,
 }
 
 impl CpuInfo {
@@ -31,6 +33,7 @@ impl CpuInfo {
             }
             // Old kernels of Arm list all CPUs in one block and state the processor once, after the last.
             if let Some([others @ .., last]) = info.cpus.get_mut(first..) {
+                info.is_of_one_cpu |= !others.is_empty();
                 for cpu in others {
                     last.iter().for_each(|(key, value)| {
                         cpu.entry(key.clone()).or_insert_with(|| value.clone());
@@ -38,6 +41,7 @@ impl CpuInfo {
                 }
             }
         }
+        info.is_of_one_cpu |= info.cpus.len() > 1 && info.common.contains_key("CPU part");
         info
     }
 
@@ -70,7 +74,7 @@ mod tests {
             let info = CpuInfo::parse(&format!("{header}processor\t: 0\n{between}processor\t: 1\n{between}{part}"));
             let parts = [0, 1].map(|cpu| info.of_cpu(cpu, "CPU part"));
             assert_eq!((info.cpus.len(), parts, info.first("Features")), (2, [Some("0xd03"); 2], Some("fp asimd")));
-            assert_eq!(info.first("Hardware"), Some("A board"));
+            assert_eq!((info.first("Hardware"), info.is_of_one_cpu), (Some("A board"), true));
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn discover(root: &Sysroot, limits: &mut Limits, ledger: &mut Ledger)
     available(root, limits, &mut cpu, ledger);
     system::controls(root, &mut cpu, ledger);
     cpu.tsc_hz = ledger.take("cpu.tsc_hz", tsc(root));
-    core_types(root, &midrs, &mut cpu, ledger);
+    core_types(root, &cpuinfo, &midrs, &mut cpu, ledger);
     clocks(root, &mut cpu, ledger);
     open_rates(&cpu, ledger);
     cpu
@@ -166,8 +166,8 @@ fn available(root: &Sysroot, limits: &mut Limits, cpu: &mut Cpu, ledger: &mut Le
 }
 
 /// Groups CPUs by kind of core, fast kinds first, and numbers the kinds in the topology.
-fn core_types(root: &Sysroot, midrs: &Midrs, cpu: &mut Cpu, ledger: &mut Ledger) {
-    let (kinds, source) = topology::core_kinds(root, midrs, &cpu.topology);
+fn core_types(root: &Sysroot, cpuinfo: &CpuInfo, midrs: &Midrs, cpu: &mut Cpu, ledger: &mut Ledger) {
+    let (kinds, source) = topology::core_kinds(root, cpuinfo, midrs, &cpu.topology);
     let mut groups: BTreeMap<(CoreKind, u32), Vec<&LogicalCpu>> = BTreeMap::new();
     for place in &cpu.topology {
         groups.entry(kinds.get(&place.cpu).copied().unwrap_or_default()).or_default().push(place);
@@ -177,7 +177,8 @@ fn core_types(root: &Sysroot, midrs: &Midrs, cpu: &mut Cpu, ledger: &mut Ledger)
     for ((kind, _), places) in &groups {
         let leaves = places.first().and_then(|place| root.cpuid().dump.cpu(place.cpu));
         let midr = places.first().and_then(|place| midrs.get(&place.cpu));
-        let uarch = midr.map_or_else(|| look_up(cpu, *kind, leaves), |midr| cores::look_up(*midr));
+        let uarch =
+            midr.map_or_else(|| look_up(cpu, *kind, leaves), |midr| cores::look_up(*midr).filter(|_| source.is_ok()));
         let mut cores: Vec<u32> = places.iter().map(|place| place.core).collect();
         cores.sort_unstable();
         cores.dedup();
@@ -228,8 +229,13 @@ fn name_microarchitecture(cpu: &mut Cpu, midrs: &Midrs, ledger: &mut Ledger) {
     let table = if midrs.is_empty() { "table of families and models" } else { "table of part numbers" };
     let name = complete.then(|| (names.join(" + "), table.to_owned()));
     let unknown = midrs.values().find(|midr| cores::look_up(**midr).is_none());
+    let is_open = !midrs.is_empty() && ledger.unknown.iter().any(|unknown| unknown.fact == "cpu.core_types");
     let part = unknown.map(|midr| format!("the table has no row for part {:#05x} of {}", midr.part, midr.vendor()));
-    let why = part.as_deref().unwrap_or("the table has no row for this family, model and kind of core");
+    let why = match part.as_deref() {
+        _ if is_open => "the kinds of core are not distinguished",
+        Some(part) => part,
+        None => "the table has no row for this family, model and kind of core",
+    };
     cpu.microarchitecture =
         ledger.need("cpu.microarchitecture", name, why, "peaks only as inferred from a measurement");
 }

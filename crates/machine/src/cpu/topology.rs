@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use model::machine::{CoreKind, LogicalCpu};
 
-use crate::cpu::arm::{self, identity::Midr};
+use crate::cpu::arm::identity::Midr;
+use crate::cpu::arm::{self, kinds};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::{HIGHEST_CPU, parse_list};
@@ -225,6 +226,7 @@ pub(crate) type Kinds = BTreeMap<u32, (CoreKind, u32)>;
 /// The kinds by CPU, empty if all cores are alike, with the source or the reason why they are unknown.
 pub(crate) fn core_kinds(
     root: &Sysroot,
+    cpuinfo: &CpuInfo,
     midrs: &BTreeMap<u32, Midr>,
     topology: &[LogicalCpu],
 ) -> (Kinds, Result<String, String>) {
@@ -257,51 +259,7 @@ pub(crate) fn core_kinds(
     if !by_siblings.is_empty() {
         return (alone(by_siblings), Ok("cores with and without SMT".to_owned()));
     }
-    by_part(root, midrs, topology)
-}
-
-/// By part number and highest clock (Arm), the fast ones by the kernel's `cpu_capacity` first. Parts decide the kind: cores
-/// of one part are of one kind, also where their clocks differ.
-fn by_part(root: &Sysroot, midrs: &BTreeMap<u32, Midr>, topology: &[LogicalCpu]) -> (Kinds, Result<String, String>) {
-    let number = |cpu: u32, file: &str| root.number::<u32>(&format!("{CPUS}/cpu{cpu}/{file}")).unwrap_or(0);
-    let capacity = |cpu: u32| number(cpu, "cpu_capacity");
-    let part = |cpu: u32| midrs.get(&cpu).map(|midr| (midr.implementer, midr.part));
-    let parts: Option<Vec<_>> = topology.iter().map(|place| part(place.cpu)).collect();
-    let Some(parts) = parts else {
-        let alike = topology.iter().all(|place| capacity(place.cpu) == capacity(topology[0].cpu));
-        let unknown = || Err("the kernel's cpu_capacity differs, and no part number is known".to_owned());
-        return (Kinds::new(), if alike { Ok(label(CPUS)) } else { unknown() });
-    };
-    let groups =
-        topology.iter().zip(&parts).map(|(place, part)| (number(place.cpu, "cpufreq/cpuinfo_max_freq"), *part));
-    let groups: Vec<(u32, (u32, u32))> = groups.collect();
-    let mut fastest: BTreeMap<(u32, (u32, u32)), u32> = BTreeMap::new();
-    for (place, group) in topology.iter().zip(&groups) {
-        let highest = fastest.entry(*group).or_default();
-        *highest = capacity(place.cpu).max(*highest);
-    }
-    let source = Ok(format!("part numbers, cpu_capacity and clocks in {}", label(CPUS)));
-    if fastest.len() < 2 {
-        return (Kinds::new(), source);
-    }
-    let mut order: Vec<_> = fastest.into_iter().map(|(group, capacity)| (capacity, group)).collect();
-    order.sort_unstable_by(|a, b| b.cmp(a));
-    let mut by_speed: Vec<(u32, u32)> = Vec::new();
-    for (_, (_, part)) in &order {
-        if !by_speed.contains(part) {
-            by_speed.push(*part);
-        }
-    }
-    let kind = |part| match (by_speed.iter().position(|known| *known == part).unwrap_or(0), by_speed.len()) {
-        (_, 1) => CoreKind::Uniform,
-        (0, _) => CoreKind::Performance,
-        (last, number) if number > 2 && last + 1 == number => CoreKind::LowPowerEfficiency,
-        _ => CoreKind::Efficiency,
-    };
-    let rank = |group| order.iter().position(|(_, known)| *known == group).and_then(|rank| u32::try_from(rank).ok());
-    let kinds =
-        topology.iter().zip(groups).map(|(place, group)| (place.cpu, (kind(group.1), rank(group).unwrap_or(0))));
-    (kinds.collect(), source)
+    kinds::by_part(root, cpuinfo, midrs, topology)
 }
 
 /// By SMT: of the cores of a bare machine with all CPUs online, only fast ones have siblings where cores differ.

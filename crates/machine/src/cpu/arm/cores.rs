@@ -164,6 +164,7 @@ static CORES: &[Core] = &[
         "cpufp Kunpeng 920 7260 at 2.6 GHz: 64 int8, 32 fp16, 16 fp32, 4 fp64 op/cycle",
     ),
     core(0x48, &[0xd02], "TaiShan v200"),
+    neon(core(0x48, &[0xd40], "Cortex-A76"), TWO, A76),
     // Everest and Sawtooth are M3's; the fourth generation has no public names.
     neon(
         core(APPLE, &[0x23, 0x25, 0x29], "Firestorm"),

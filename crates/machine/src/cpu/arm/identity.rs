@@ -46,7 +46,8 @@ impl Midr {
         Some((Self { implementer, part, variant, revision }, label(CpuInfo::FILE)))
     }
 
-    /// The identities of the CPUs that are online; empty where the processor is not of Arm.
+    /// The identities of the CPUs that are online; empty where the processor is not of Arm. Where one statement is made for
+    /// all, it is that of each.
     pub(crate) fn of_cpus(root: &Sysroot, cpuinfo: &CpuInfo) -> BTreeMap<u32, Self> {
         let listed = cpuinfo.cpus.iter().filter_map(|block| block.get("processor")?.parse().ok());
         let cpus = online_cpus(root).into_iter().chain(listed);

@@ -5,6 +5,7 @@ pub(crate) mod cores;
 pub(crate) mod device_tree;
 pub(crate) mod hwcap;
 pub(crate) mod identity;
+pub(crate) mod kinds;
 pub(crate) mod names;
 
 use crate::cpu::cpuinfo::CpuInfo;
