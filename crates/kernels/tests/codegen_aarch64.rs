@@ -6,7 +6,6 @@ mod skip;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use std::sync::LazyLock;
 
 use kernels::table::{KERNELS, Kernel};
 use model::isa::{CpuOp, Element, Isa};
@@ -205,8 +204,8 @@ fn check(kernel: &Kernel, code: &Code) -> Result<(), String> {
 
 /// The code of every row; none where no disassembler is installed.
 fn codes(test: &str) -> &'static [(&'static Kernel, Code)] {
-    static ALL: LazyLock<Option<Vec<(&Kernel, Code)>>> =
-        LazyLock::new(|| KERNELS.iter().map(|kernel| Some((kernel, Code::of(kernel)?))).collect());
+    static ALL: std::sync::LazyLock<Option<Vec<(&Kernel, Code)>>> =
+        std::sync::LazyLock::new(|| KERNELS.iter().map(|kernel| Some((kernel, Code::of(kernel)?))).collect());
     ALL.as_deref().unwrap_or_else(|| {
         skip::skip(test, "objdump is not installed");
         &[]
