@@ -13,7 +13,7 @@ use kernels::portable;
 use kernels::state::{ArithmeticState, Mismatch};
 use kernels::table::{Bound, KERNELS, Kernel};
 use model::isa::{CpuOp, Element, Isa};
-use oracle::{bfloat, half, oracle};
+use oracle::{bfloat, half, oracle, products};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -127,7 +127,7 @@ fn values(state: &ArithmeticState, operand: usize) -> Option<Vec<f64>> {
 
 /// Elements of an operand that the kernel uses.
 fn elements(kernel: &Kernel) -> usize {
-    let products = usize::try_from(kernel.operations_per_lane / 2).unwrap();
+    let products = products(kernel);
     match (kernel.op, kernel.isa) {
         // A row of a tile has as many factors as a sum; of columns there are as many.
         (CpuOp::Matrix, Isa::Amx) => 16 * products,

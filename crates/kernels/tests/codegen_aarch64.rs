@@ -77,19 +77,19 @@ impl Code {
     fn of(kernel: &Kernel) -> Option<Self> {
         let (name, start) = (kernel.name, kernel.code());
         let all = function(start)?;
-        let backward = |(index, one): &(usize, &Instruction)| {
-            let to = one.operands.first().and_then(|word| word.strip_prefix("0x"));
+        // Where a jump back that ends a loop of iterations goes; tiles are loaded and stored by other loops.
+        let backward = |end: usize| {
+            let to = all[end].operands.first().and_then(|word| word.strip_prefix("0x"));
             let to = to.and_then(|to| usize::from_str_radix(to, 16).ok()).map(|to| to / INSTRUCTION);
-            let counts = *index > 0 && all[index - 1].mnemonic == "subs";
-            counts && one.mnemonic.starts_with("b.") && to.is_some_and(|to| to <= *index)
+            let counts = end > 0 && all[end - 1].mnemonic == "subs" && all[end].mnemonic == "b.ne";
+            to.filter(|to| counts && *to < end).map(|to| (to, end))
         };
-        let ends: Vec<_> = all.iter().enumerate().filter(backward).collect();
-        let [(end, jump)] = ends[..] else { panic!("{name}: {} loops", ends.len()) };
-        let begin = usize::from_str_radix(&jump.operands[0][2..], 16).unwrap();
-        assert!((start.addr() + begin).is_multiple_of(LINE), "{name}: the loop does not begin on a cache line");
-        assert_eq!(jump.mnemonic, "b.ne", "{name}");
-        assert_eq!((&*all[end - 1].mnemonic, &*all[end - 1].operands.concat()), ("subs", "x1x1#0x1"), "{name}");
-        let (before, rest) = all.split_at(begin / INSTRUCTION);
+        let loops: Vec<_> = (0..all.len()).filter_map(backward).collect();
+        let [(begin, end)] = loops[..] else { panic!("{name}: {} loops", loops.len()) };
+        let line = (start.addr() + begin * INSTRUCTION).is_multiple_of(LINE);
+        assert!(line, "{name}: the loop does not begin on a cache line");
+        assert_eq!(all[end - 1].operands, ["x1", "x1", "#0x1"], "{name}");
+        let (before, rest) = all.split_at(begin);
         let (body, after) = rest.split_at(end + 1 - before.len());
         Some(Self { before: before.to_vec(), work: body[..body.len() - 2].to_vec(), after: after.to_vec() })
     }
