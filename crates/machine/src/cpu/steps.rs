@@ -108,7 +108,7 @@ use CpuOp::{Add, AllPipes, Dot, Fma, Matrix, MulAdd, Plain};
 use Element::{Bf16, Fp16, Fp32, Fp64, Int8, Int16, Int32, Int64};
 use Isa::{
     Amx, Avx2, Avx512, Avx512Bf16, Avx512Fp16, Avx512Vl, Avx512Vnni, AvxVnni, AvxVnniInt8, Neon, NeonBf16, NeonDotprod,
-    NeonFp16, NeonI8mm, Scalar, Sse2, Sse41, Ssse3, Sve,
+    NeonFp16, NeonI8mm, Scalar, Sme, Sse2, Sse41, Ssse3, Sve,
 };
 
 const FMA3: &[&str] = &["fma"];
@@ -223,6 +223,10 @@ const STEPS: &[Step] = &[
     needing(ASIMD, step((Plain, Int64, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
     needing(ASIMD, step((Plain, Fp32, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
     needing(ASIMD, step((Plain, Fp64, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
+    step((Matrix, Bf16, Sme), &["bfmopa"], 64.0, Some(Listed::Vector)),
+    step((Matrix, Fp16, Sme), &["fmopa"], 64.0, Some(Listed::Vector)),
+    step((Matrix, Fp32, Sme), &["fmopa"], 32.0, Some(Listed::Vector)),
+    needing(&["smef64f64"], step((Matrix, Fp64, Sme), &["fmopa"], 8.0, Some(Listed::Vector))),
 ];
 
 /// There is no byte multiplication: even and odd bytes are multiplied as words, merged by a mask, and added.
