@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test whose set-up fails has failed")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,8 @@ impl Made {
     fn cpus(mut self, cores: &[(u32, u32, u32)], features: &str) -> Self {
         let mut cpuinfo = String::new();
         for (cpu, (implementer, part, package)) in cores.iter().enumerate() {
-            cpuinfo += &format!(
+            let _ = write!(
+                cpuinfo,
                 "processor\t: {cpu}\nBogoMIPS\t: 50.00\nFeatures\t: {features}\nCPU implementer\t: {implementer:#x}\n\
                  CPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: {part:#x}\nCPU revision\t: 1\n\n"
             );
@@ -333,7 +335,7 @@ fn big_and_little_cores_are_told_apart_by_part_and_clock_and_clusters_are_no_pac
 
 #[test]
 fn the_part_of_one_core_is_not_that_of_another_cluster() {
-    let cpus: String = (0..4).map(|cpu| format!("processor\t: {cpu}\n")).collect();
+    let cpus = (0..4).map(|cpu| format!("processor\t: {cpu}\n")).collect::<Vec<_>>().concat();
     let of = |packages: [u32; 4]| {
         let cores = packages.map(|package| (ARM, 0xd03, package));
         let part = "Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n";

@@ -114,7 +114,8 @@ fn cores(inside: &Value, vcpus: &str) -> Option<String> {
     let of_nodes =
         inside["numa"]["numa_node_core_counts"].as_array().map(|all| all.iter().filter_map(Value::as_u64).sum());
     let cores = cpu["cores"].as_u64().or(of_nodes)?;
-    (cores > 0).then(|| cores.to_string())
+    // A core has at most two threads.
+    (cores > 0 && 2 * cores >= cpu["threads"].as_u64()?).then(|| cores.to_string())
 }
 
 /// The models seen in each family: one type runs on several.

@@ -6,7 +6,7 @@ use model::isa::Isa;
 use model::machine::{CoreKind, CoreType, Cpu, LogicalCpu, Machine, Withheld, WithheldBy};
 
 use crate::cpu::arm::identity::Midr;
-use crate::cpu::arm::{cores, hwcap, names};
+use crate::cpu::arm::{self, cores, hwcap, names};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::Leaves;
 use crate::cpu::features;
@@ -99,7 +99,7 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
     let cpuid = root.cpuid();
     let file = label(CpuInfo::FILE);
     let of_arm = cpuinfo.first("Features");
-    let passed = || hwcap::from_process(root).filter(|_| cpu.family.is_some() && cpuid.dump.is_empty());
+    let passed = || hwcap::from_process(root).filter(|_| arm::is_arm(root));
     let found = features::from_cpuid(&cpuid.dump, None, cpuid.xcr0, Cpuid::LABEL)
         .or_else(|| cpuinfo.first("flags").map(|flags| features::from_flags(flags, &file)))
         .or_else(|| of_arm.and_then(|words| hwcap::from_words(words, &file)))

@@ -60,7 +60,7 @@ fn narrow(listed: Listed, uarch: &Uarch) -> Option<Count> {
 /// Arm's vector instructions. A scalable vector of another length than the core's may use its pipes otherwise.
 fn vectors(step: &Step, uarch: &Uarch, vector_bits: Option<u32>) -> Option<Throughput> {
     let (vectors, [mnemonic]) = (uarch.vectors?, step.instructions) else { return None };
-    let is_scalable = step.kernel.isa == Isa::Sve;
+    let is_scalable = matches!(step.kernel.isa, Isa::Sve | Isa::Sme);
     let counts = vectors.per_cycle(mnemonic, step.kernel.element.name(), is_scalable);
     let own_bits = vectors.sve_bits;
     if is_scalable && vector_bits.is_some_and(|bits| bits != own_bits) || counts.is_empty() {

@@ -44,8 +44,14 @@ impl Step {
     /// Width of an instruction's operands; 64 for single elements.
     pub(crate) const fn bits(&self) -> u32 {
         match self.kernel.isa {
-            Isa::Sse2 | Isa::Ssse3 | Isa::Sse41 => 128,
-            Isa::Neon | Isa::NeonFp16 | Isa::NeonDotprod | Isa::NeonI8mm | Isa::NeonBf16 => 128,
+            Isa::Sse2
+            | Isa::Ssse3
+            | Isa::Sse41
+            | Isa::Neon
+            | Isa::NeonFp16
+            | Isa::NeonDotprod
+            | Isa::NeonI8mm
+            | Isa::NeonBf16 => 128,
             Isa::Avx2 | Isa::Avx512Vl | Isa::AvxVnni | Isa::AvxVnniInt8 => 256,
             Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Avx512Fp16 => 512,
             Isa::Scalar | Isa::Amx | Isa::Sve | Isa::Sme => 64,
@@ -108,7 +114,7 @@ use CpuOp::{Add, AllPipes, Dot, Fma, Matrix, MulAdd, Plain};
 use Element::{Bf16, Fp16, Fp32, Fp64, Int8, Int16, Int32, Int64};
 use Isa::{
     Amx, Avx2, Avx512, Avx512Bf16, Avx512Fp16, Avx512Vl, Avx512Vnni, AvxVnni, AvxVnniInt8, Neon, NeonBf16, NeonDotprod,
-    NeonFp16, NeonI8mm, Scalar, Sse2, Sse41, Ssse3, Sve,
+    NeonFp16, NeonI8mm, Scalar, Sme, Sse2, Sse41, Ssse3, Sve,
 };
 
 const FMA3: &[&str] = &["fma"];
@@ -223,6 +229,10 @@ const STEPS: &[Step] = &[
     needing(ASIMD, step((Plain, Int64, Scalar), &["madd", "sub"], 3.0, Some(Listed::Vector))),
     needing(ASIMD, step((Plain, Fp32, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
     needing(ASIMD, step((Plain, Fp64, Scalar), &["fmadd", "fsub"], 3.0, Some(Listed::Vector))),
+    step((Matrix, Bf16, Sme), &["bfmopa"], 64.0, Some(Listed::Vector)),
+    step((Matrix, Fp16, Sme), &["fmopa"], 64.0, Some(Listed::Vector)),
+    step((Matrix, Fp32, Sme), &["fmopa"], 32.0, Some(Listed::Vector)),
+    needing(&["smef64f64"], step((Matrix, Fp64, Sme), &["fmopa"], 8.0, Some(Listed::Vector))),
 ];
 
 /// There is no byte multiplication: even and odd bytes are multiplied as words, merged by a mask, and added.

@@ -199,6 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_has_its_name_also_in_a_recorded_table() {
+        let named = |name: &str| {
+            let mut table = vec![0; 0x1a];
+            (table[0], table[1], table[0x07], table[0x10]) = (PROCESSOR, 0x1a, 2, 1);
+            table.extend(format!("{name}\0Ampere\0\0").bytes());
+            table
+        };
+        let name = "Ampere(R) Altra(R) Max Processor";
+        let kept = without_serials(&named(name));
+        assert_eq!([processor(&named(name)), processor(&kept)], [Some(name.to_owned()), Some(name.to_owned())]);
+        assert!(!String::from_utf8_lossy(&kept).contains("Ampere\0"));
+        assert_eq!((processor(&named("Not Specified")), processor(&device())), (None, None));
+    }
+
+    #[test]
     fn empty_slots_and_broken_tables_have_no_modules() {
         let mut empty = device();
         empty[0x0c..0x0e].copy_from_slice(&[0, 0]);

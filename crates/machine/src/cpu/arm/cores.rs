@@ -29,6 +29,7 @@ impl Vectors {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Core {
     implementer: u32,
     parts: &'static [u32],
@@ -39,14 +40,14 @@ const fn core(implementer: u32, parts: &'static [u32], name: &'static str) -> Co
     Core { implementer, parts, uarch: named(name) }
 }
 
-const fn neon(core: Core, neon: &'static str, source: &'static str) -> Core {
+const fn neon(core: &Core, neon: &'static str, source: &'static str) -> Core {
     let vectors = Some(Vectors { neon, sve: "", sve_bits: 0, source });
-    Core { uarch: Uarch { vectors, ..core.uarch }, ..core }
+    Core { uarch: Uarch { vectors, ..core.uarch }, ..*core }
 }
 
-const fn sve(core: Core, sve_bits: u32, neon: &'static str, sve: &'static str, source: &'static str) -> Core {
+const fn sve(core: &Core, sve_bits: u32, neon: &'static str, sve: &'static str, source: &'static str) -> Core {
     let vectors = Some(Vectors { neon, sve, sve_bits, source });
-    Core { uarch: Uarch { vectors, ..core.uarch }, ..core }
+    Core { uarch: Uarch { vectors, ..core.uarch }, ..*core }
 }
 
 const ARM: u32 = 0x41;
@@ -88,38 +89,38 @@ static CORES: &[Core] = &[
     core(ARM, &[0xd01], "Cortex-A32"),
     // 64 bits.
     core(ARM, &[0xd04], "Cortex-A35"),
-    neon(core(ARM, &[0xd03], "Cortex-A53"), "fmla 1, fadd 1", A53),
-    neon(core(ARM, &[0xd05], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
+    neon(&core(ARM, &[0xd03], "Cortex-A53"), "fmla 1, fadd 1", A53),
+    neon(&core(ARM, &[0xd05], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
     core(ARM, &[0xd06], "Cortex-A65"),
-    neon(core(ARM, &[0xd07], "Cortex-A57"), "fmla 1, fmadd 2, fadd 1, smlal 1", "LLVM AArch64SchedA57.td"),
-    neon(core(ARM, &[0xd08], "Cortex-A72"), "fmla 1, fmadd 2, fadd 1, smlal 1", A72),
+    neon(&core(ARM, &[0xd07], "Cortex-A57"), "fmla 1, fmadd 2, fadd 1, smlal 1", "LLVM AArch64SchedA57.td"),
+    neon(&core(ARM, &[0xd08], "Cortex-A72"), "fmla 1, fmadd 2, fadd 1, smlal 1", A72),
     core(ARM, &[0xd09], "Cortex-A73"),
     core(ARM, &[0xd0a], "Cortex-A75"),
-    neon(core(ARM, &[0xd0b, 0xd0e], "Cortex-A76"), TWO, A76),
-    neon(core(ARM, &[0xd0d], "Cortex-A77"), TWO, "WikiChip Fuse 2339: two 128-bit pipes, as in Cortex-A76"),
+    neon(&core(ARM, &[0xd0b, 0xd0e], "Cortex-A76"), TWO, A76),
+    neon(&core(ARM, &[0xd0d], "Cortex-A77"), TWO, "WikiChip Fuse 2339: two 128-bit pipes, as in Cortex-A76"),
     neon(
-        core(ARM, &[0xd41, 0xd42, 0xd4b], "Cortex-A78"),
+        &core(ARM, &[0xd41, 0xd42, 0xd4b], "Cortex-A78"),
         TWO,
         "WikiChip Fuse 3536: two 128-bit pipes, as in Cortex-A77",
     ),
-    sve(core(ARM, &[0xd46], "Cortex-A510"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
+    sve(&core(ARM, &[0xd46], "Cortex-A510"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
     sve(
-        core(ARM, &[0xd47], "Cortex-A710"),
+        &core(ARM, &[0xd47], "Cortex-A710"),
         128,
         TWO_MATRIX,
         TWO_SVE,
         "LLVM AArch64Processors.td: model of Neoverse N2",
     ),
     sve(
-        core(ARM, &[0xd4d], "Cortex-A715"),
+        &core(ARM, &[0xd4d], "Cortex-A715"),
         128,
         TWO_MATRIX,
         TWO_SVE,
         "LLVM AArch64Processors.td: model of Neoverse N2",
     ),
-    sve(core(ARM, &[0xd80], "Cortex-A520"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
+    sve(&core(ARM, &[0xd80], "Cortex-A520"), 128, HALF_OR_WHOLE, HALF_OR_WHOLE_SVE, A510),
     sve(
-        core(ARM, &[0xd81, 0xd89], "Cortex-A720"),
+        &core(ARM, &[0xd81, 0xd89], "Cortex-A720"),
         128,
         TWO_MATRIX,
         TWO_SVE,
@@ -127,53 +128,53 @@ static CORES: &[Core] = &[
     ),
     core(ARM, &[0xd87], "Cortex-A725"),
     neon(
-        core(ARM, &[0xd44, 0xd4c], "Cortex-X1"),
+        &core(ARM, &[0xd44, 0xd4c], "Cortex-X1"),
         "fmla 4, fmadd 4, fadd 4, sdot 4",
         "AnandTech 15813: four 128-bit pipes",
     ),
-    sve(core(ARM, &[0xd48], "Cortex-X2"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
-    sve(core(ARM, &[0xd4e], "Cortex-X3"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
-    sve(core(ARM, &[0xd82], "Cortex-X4"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V3"),
+    sve(&core(ARM, &[0xd48], "Cortex-X2"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
+    sve(&core(ARM, &[0xd4e], "Cortex-X3"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V2"),
+    sve(&core(ARM, &[0xd82], "Cortex-X4"), 128, FOUR, FOUR_SVE, "LLVM AArch64Processors.td: model of Neoverse V3"),
     core(ARM, &[0xd85], "Cortex-X925"),
     core(ARM, &[0xd4a], "Neoverse E1"),
     neon(
-        core(ARM, &[0xd0c], "Neoverse N1"),
+        &core(ARM, &[0xd0c], "Neoverse N1"),
         "fmla 2, fmadd 2, fadd 2, mla 0.5, smlal 1, sdot 2",
         "LLVM AArch64SchedNeoverseN1.td; OSACA n1.yml",
     ),
-    sve(core(ARM, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
-    sve(core(ARM, &[0xd8e], "Neoverse N3"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN3.td"),
+    sve(&core(ARM, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
+    sve(&core(ARM, &[0xd8e], "Neoverse N3"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN3.td"),
     // Scalable vectors of 256 bits take two of the four pipes. cpufp found half of the counts on a Graviton3E, and 13.8
     // fp64 flop/cycle with a factor of one element, which two pipes cannot: a limit must not be too low.
-    sve(core(ARM, &[0xd40], "Neoverse V1"), 256, FOUR, TWO_SVE, "LLVM AArch64SchedNeoverseV1.td"),
-    sve(core(ARM, &[0xd4f], "Neoverse V2"), 128, FOUR, FOUR_SVE, "LLVM AArch64SchedNeoverseV2.td; OSACA v2.yml"),
-    sve(core(ARM, &[0xd83, 0xd84], "Neoverse V3"), 128, FOUR, FOUR_SVE, "LLVM AArch64SchedNeoverseV3.td"),
+    sve(&core(ARM, &[0xd40], "Neoverse V1"), 256, FOUR, TWO_SVE, "LLVM AArch64SchedNeoverseV1.td"),
+    sve(&core(ARM, &[0xd4f], "Neoverse V2"), 128, FOUR, FOUR_SVE, "LLVM AArch64SchedNeoverseV2.td; OSACA v2.yml"),
+    sve(&core(ARM, &[0xd83, 0xd84], "Neoverse V3"), 128, FOUR, FOUR_SVE, "LLVM AArch64SchedNeoverseV3.td"),
     // Azure Cobalt 100 reports its own implementer.
-    sve(core(0x6d, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
-    neon(core(0xc0, &[0xac3, 0xac4, 0xac5], "AmpereOne"), AMPERE, "LLVM AArch64SchedAmpere1.td"),
+    sve(&core(0x6d, &[0xd49], "Neoverse N2"), 128, TWO_MATRIX, TWO_SVE, "LLVM AArch64SchedNeoverseN2.td"),
+    neon(&core(0xc0, &[0xac3, 0xac4, 0xac5], "AmpereOne"), AMPERE, "LLVM AArch64SchedAmpere1.td"),
     sve(
-        core(0x46, &[0x001], "A64FX"),
+        &core(0x46, &[0x001], "A64FX"),
         512,
         "fmla 2, fmadd 2, fadd 2, mla 2",
         "fmla 2, fadd 2, mla 2, sdot 2",
         "LLVM AArch64SchedA64FX.td; OSACA a64fx.yml",
     ),
     neon(
-        core(0x48, &[0xd01], "TaiShan v110"),
+        &core(0x48, &[0xd01], "TaiShan v110"),
         "fmla 2, fmla.fp64 1, sdot 2",
         "cpufp Kunpeng 920 7260 at 2.6 GHz: 64 int8, 32 fp16, 16 fp32, 4 fp64 op/cycle",
     ),
     core(0x48, &[0xd02], "TaiShan v200"),
-    neon(core(0x48, &[0xd40], "Cortex-A76"), TWO, A76),
+    neon(&core(0x48, &[0xd40], "Cortex-A76"), TWO, A76),
     // Everest and Sawtooth are M3's; the fourth generation has no public names.
     neon(
-        core(APPLE, &[0x23, 0x25, 0x29], "Firestorm"),
+        &core(APPLE, &[0x23, 0x25, 0x29], "Firestorm"),
         "fmla 4, fmadd 4, fadd 4",
         "dougallj applecpu, Firestorm; OSACA m1.yml",
     ),
-    neon(core(APPLE, &[0x22, 0x24, 0x28], "Icestorm"), "fmla 2, fmadd 2, fadd 2", "dougallj applecpu, Icestorm"),
+    neon(&core(APPLE, &[0x22, 0x24, 0x28], "Icestorm"), "fmla 2, fmadd 2, fadd 2", "dougallj applecpu, Icestorm"),
     neon(
-        core(APPLE, &[0x33, 0x35, 0x39], "Avalanche"),
+        &core(APPLE, &[0x33, 0x35, 0x39], "Avalanche"),
         "fmla 4, sdot 4, bfdot 1",
         "cpufp M2 Max at 3.4 GHz: 16 fp64 flop/cycle",
     ),
@@ -181,23 +182,23 @@ static CORES: &[Core] = &[
     core(APPLE, &[0x43, 0x45, 0x49], "Everest"),
     core(APPLE, &[0x42, 0x44, 0x48], "Sawtooth"),
     neon(
-        core(APPLE, &[0x53, 0x55, 0x59], "M4 P-core"),
+        &core(APPLE, &[0x53, 0x55, 0x59], "M4 P-core"),
         "fmla 4, sdot 4",
         "cpufp M4 Max: 16 fp64 flop/cycle at 3.7 GHz",
     ),
     core(APPLE, &[0x52, 0x54, 0x58], "M4 E-core"),
     neon(
-        core(QUALCOMM, &[0x001], "Oryon"),
+        &core(QUALCOMM, &[0x001], "Oryon"),
         "fmla 4, sdot 4, usdot 4, bfdot 4",
         "cpufp X1E80100 at 4.0 GHz: 16 fp64 flop/cycle",
     ),
     // Cortex-A cores under Qualcomm's own part numbers.
     core(QUALCOMM, &[0x201, 0x205, 0x211], "Kryo"),
     core(QUALCOMM, &[0x800], "Cortex-A73"),
-    neon(core(QUALCOMM, &[0x801], "Cortex-A53"), "fmla 1, fadd 1", A53),
+    neon(&core(QUALCOMM, &[0x801], "Cortex-A53"), "fmla 1, fadd 1", A53),
     core(QUALCOMM, &[0x802], "Cortex-A75"),
-    neon(core(QUALCOMM, &[0x803, 0x805], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
-    neon(core(QUALCOMM, &[0x804], "Cortex-A76"), TWO, A76),
+    neon(&core(QUALCOMM, &[0x803, 0x805], "Cortex-A55"), "fmla 1, fadd 1, mla 1, sdot 1", A55),
+    neon(&core(QUALCOMM, &[0x804], "Cortex-A76"), TWO, A76),
     core(QUALCOMM, &[0x04d, 0x06f], "Krait"),
     core(QUALCOMM, &[0x00f, 0x02d], "Scorpion"),
     core(QUALCOMM, &[0xc00], "Falkor"),

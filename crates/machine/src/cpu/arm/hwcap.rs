@@ -31,6 +31,7 @@ const FEATURES: &[(&str, u64, u32)] = &[
     ("i8mm", HWCAP2, 13),
     ("bf16", HWCAP2, 14),
     ("sme", HWCAP2, 23),
+    ("smef64f64", HWCAP2, 25),
     ("sme2", HWCAP2, 37),
 ];
 

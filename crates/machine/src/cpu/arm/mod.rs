@@ -11,7 +11,9 @@ pub(crate) mod names;
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::sysroot::Sysroot;
 
-/// Whether a machine's processor is of Arm.
+/// Whether a machine's processor is of Arm: by its cores, or by the kernel's architecture where those are hidden.
 pub(crate) fn is_arm(root: &Sysroot) -> bool {
-    root.cpuid().dump.is_empty() && !identity::Midr::of_cpus(root, &CpuInfo::read(root)).is_empty()
+    let of_kernel = || root.text("proc/sys/kernel/arch").is_some_and(|arch| arch == "aarch64");
+    let has_cores = || !identity::Midr::of_cpus(root, &CpuInfo::read(root)).is_empty();
+    root.cpuid().dump.is_empty() && (has_cores() || of_kernel())
 }
