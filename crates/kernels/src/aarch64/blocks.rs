@@ -12,7 +12,7 @@ use core::mem::offset_of;
 use model::isa::Isa;
 use model::isa::MemoryOp::{self, Copy, Read, Write};
 
-use crate::aarch64::memory::{begin, eight, end, group, moved};
+use crate::aarch64::memory::{begin, eight, four, group, moved, numbered};
 use crate::features::Feature;
 use crate::memory::blocks::content::WORD_BYTES;
 use crate::memory::blocks::kernel::Sequence::{Ascending, Random};
@@ -104,7 +104,6 @@ macro_rules! for_each_block {
                 "stp x6, x7, [x0, #{source}]",
                 "ldp x19, x20, [sp], #16",
                 "ret",
-                $(end!($parts),)?
                 source = const offset_of!(State, source),
                 step = const offset_of!(State, step),
                 mask = const offset_of!(State, mask),
@@ -138,41 +137,44 @@ macro_rules! line {
     };
 }
 
-/// A step for each scalable vector of a line.
+/// An instruction for each scalable vector of a line, whose number lies between its texts.
 macro_rules! each_part {
-    ($step:expr) => {
-        concat!(".irp i, 0,1,2,3\n.if \\i < {parts}\n", $step, "\n.endif\n.endr")
+    ($texts:tt) => {
+        concat!(
+            numbered!(0 $texts), ".if {parts} > 1\n", numbered!(1 $texts), ".endif\n",
+            ".if {parts} > 2\n", numbered!(2 $texts), numbered!(3 $texts), ".endif",
+        )
     };
 }
 
 macro_rules! reads {
     ($neon:ident $sve:ident $words:ident, $order:ident $order_of_words:ident) => {
-        reads!(@ $neon, $order, clear: "movi v\\i.2d, #0",
+        reads!(@ $neon, $order, clear: ["movi v", ".2d, #0"],
             chunk: [
-                group!("0,128,256,384", moved!(neon "ldp" "2" x4), eight!("add v\\i.2d, v\\i.2d, v2\\i.2d")),
+                group!("0,128,256,384", moved!(neon "ldp" "2" x4), eight!(["add v", ".2d, v", ".2d, v2", ".2d"])),
                 "add x4, x4, #512"
             ],
             line: [
-                line!("ldp" "2" "x4" "0"), ".irp i, 0,1,2,3\nadd v\\i.2d, v\\i.2d, v2\\i.2d\n.endr", "add x4, x4, #64"
+                line!("ldp" "2" "x4" "0"), four!(["add v", ".2d, v", ".2d, v2", ".2d"]), "add x4, x4, #64"
             ],
-            reduce: "add v0.2d, v0.2d, v\\i.2d", store: "str q0, [x0, #{sums}]");
-        reads!(@ $sve<PARTS>, $order, clear: "mov z\\i.d, #0",
+            reduce: "add v0.2d, v0.2d, v\\i\\().2d", store: "str q0, [x0, #{sums}]");
+        reads!(@ $sve<PARTS>, $order, clear: ["mov z", ".d, #0"],
             chunk: [
-                ".rept {parts}", moved!(sve "ld1d" "p0/z" "2" x4), eight!("add z\\i.d, z\\i.d, z2\\i.d"),
+                ".rept {parts}", moved!(sve "ld1d" "p0/z" "2" x4), eight!(["add z", ".d, z", ".d, z2", ".d"]),
                 "addvl x4, x4, #8\n.endr"
             ],
             line: [
-                each_part!("ld1d {{z2\\i.d}}, p0/z, [x4, #\\i, mul vl]"), each_part!("add z\\i.d, z\\i.d, z2\\i.d"),
+                each_part!(["ld1d {{z2", ".d}}, p0/z, [x4, #", ", mul vl]"]), each_part!(["add z", ".d, z", ".d, z2", ".d"]),
                 "add x4, x4, #64"
             ],
-            reduce: "add z0.d, z0.d, z\\i.d", store: "add x13, x0, #{sums}\nst1d {{z0.d}}, p0, [x13]");
+            reduce: "add z0.d, z0.d, z\\i\\().d", store: "add x13, x0, #{sums}\nst1d {{z0.d}}, p0, [x13]");
         for_each_block!($words,
             before: ["mov x15, #0"],
             each: [next!($order_of_words source), "ldr x14, [x2, x4]", "add x15, x15, x14"],
             after: ["str x15, [x0, #{word_sum}]"],
             word_sum);
     };
-    (@ $name:ident $(<$parts:ident>)?, $order:ident, clear: $clear:literal,
+    (@ $name:ident $(<$parts:ident>)?, $order:ident, clear: $clear:tt,
      chunk: [$($chunk:expr),+], line: [$($line:expr),+], reduce: $reduce:literal, store: $store:literal) => {
         for_each_block!($name $(<$parts>)?,
             before: ["mov x15, #0", eight!($clear)],
@@ -194,24 +196,24 @@ reads!(read_random_neon read_random_sve read_random_words, random random_words);
 macro_rules! writes {
     ($neon:ident $sve:ident $words:ident, $order:ident $order_of_words:ident) => {
         writes!(@ $neon, $order, step: "ldr q16, [x0, #{line_step}]", spread: "dup v17.2d, x14",
-            begin: [line!("ldp" "" "x0" "0"), ".irp i, 0,1,2,3\nadd v\\i.2d, v\\i.2d, v17.2d\n.endr"],
+            begin: [line!("ldp" "" "x0" "0"), four!(["add v", ".2d, v", ".2d, v17.2d"])],
             chunk: [
                 ".irp line, 0,64,128,192,256,320,384,448", line!("stp" "" "x5" "\\line"),
-                ".irp i, 0,1,2,3\nadd v\\i.2d, v\\i.2d, v16.2d\n.endr\n.endr", "add x5, x5, #512"
+                four!(["add v", ".2d, v", ".2d, v16.2d"]), ".endr", "add x5, x5, #512"
             ],
             line: [
-                line!("stp" "" "x5" "0"), ".irp i, 0,1,2,3\nadd v\\i.2d, v\\i.2d, v16.2d\n.endr", "add x5, x5, #64"
+                line!("stp" "" "x5" "0"), four!(["add v", ".2d, v", ".2d, v16.2d"]), "add x5, x5, #64"
             ]);
         writes!(@ $sve<PARTS>, $order, step: "ld1rd {{z16.d}}, p0/z, [x0, #{line_step}]", spread: "mov z17.d, x14",
             begin: [
-                each_part!("ld1d {{z\\i.d}}, p0/z, [x0, #\\i, mul vl]"), each_part!("add z\\i.d, z\\i.d, z17.d")
+                each_part!(["ld1d {{z", ".d}}, p0/z, [x0, #", ", mul vl]"]), each_part!(["add z", ".d, z", ".d, z17.d"])
             ],
             chunk: [
-                ".rept 8", each_part!("st1d {{z\\i.d}}, p0, [x5, #\\i, mul vl]"),
-                each_part!("add z\\i.d, z\\i.d, z16.d"), "add x5, x5, #64\n.endr"
+                ".rept 8", each_part!(["st1d {{z", ".d}}, p0, [x5, #", ", mul vl]"]),
+                each_part!(["add z", ".d, z", ".d, z16.d"]), "add x5, x5, #64\n.endr"
             ],
             line: [
-                each_part!("st1d {{z\\i.d}}, p0, [x5, #\\i, mul vl]"), each_part!("add z\\i.d, z\\i.d, z16.d"),
+                each_part!(["st1d {{z", ".d}}, p0, [x5, #", ", mul vl]"]), each_part!(["add z", ".d, z", ".d, z16.d"]),
                 "add x5, x5, #64"
             ]);
         for_each_block!($words,
@@ -259,8 +261,8 @@ macro_rules! copies {
                 "addvl x4, x4, #8\naddvl x5, x5, #8\n.endr"
             ],
             line: [
-                each_part!("ld1d {{z\\i.d}}, p0/z, [x4, #\\i, mul vl]"),
-                each_part!("st1d {{z\\i.d}}, p0, [x5, #\\i, mul vl]")
+                each_part!(["ld1d {{z", ".d}}, p0/z, [x4, #", ", mul vl]"]),
+                each_part!(["st1d {{z", ".d}}, p0, [x5, #", ", mul vl]"])
             ]);
         for_each_block!($words,
             before: [],

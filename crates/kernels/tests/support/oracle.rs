@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use kernels::state::ArithmeticState;
 use kernels::table::Kernel;
-use model::isa::{CpuOp, Element};
+use model::isa::{CpuOp, Element, Isa};
 
 #[path = "brain.rs"]
 #[expect(dead_code, reason = "of the tests of dense linear algebra")]
@@ -149,6 +149,11 @@ fn factors(kernel: &Kernel, lane: usize) -> Vec<(usize, usize)> {
     let products = products(kernel);
     if kernel.op == CpuOp::Dot {
         return (0..products).map(|k| (lane * products + k, lane * products + k)).collect();
+    }
+    if kernel.isa != Isa::Amx {
+        // Each 128 bits are two rows of `products` factors, and 2 x 2 sums (Arm ARM, SMMLA and BFMMLA).
+        let (rows, row, column) = (lane / 4 * 2, lane / 2 % 2, lane % 2);
+        return (0..products).map(|k| ((rows + row) * products + k, (rows + column) * products + k)).collect();
     }
     // A tile's row of 64 bytes has `products` factors of the first operand; of the second, for each of 16 columns, the
     // factors of 32 bits (Intel SDM volume 2, TDPBUSD and TDPBF16PS).

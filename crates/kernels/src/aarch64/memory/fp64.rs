@@ -1,6 +1,6 @@
 //! STREAM's scale, add and triad of fp64, as `stream.c` 5.10 defines them, through the cache and past it.
 
-use super::streams::{combined, eight, group, moved, start, stream};
+use super::streams::{combined, eight, four, group, moved, numbered, start, stream};
 use crate::memory::kernel::Job;
 
 macro_rules! both {
@@ -11,8 +11,8 @@ macro_rules! both {
 }
 
 both!(scale_neon scale_sve scale_nt_neon scale_nt_sve, [x1 x2] from [x2],
-    neon: eight!("fmul v\\i.2d, v\\i.2d, v16.2d"), sve: eight!("fmul z\\i.d, z\\i.d, z16.d"));
+    neon: eight!(["fmul v", ".2d, v", ".2d, v16.2d"]), sve: eight!(["fmul z", ".d, z", ".d, z16.d"]));
 both!(add_neon add_sve add_nt_neon add_nt_sve, [x1 x2 x3] from [x2 x3],
-    neon: eight!("fadd v\\i.2d, v\\i.2d, v2\\i.2d"), sve: eight!("fadd z\\i.d, z\\i.d, z2\\i.d"));
+    neon: eight!(["fadd v", ".2d, v", ".2d, v2", ".2d"]), sve: eight!(["fadd z", ".d, z", ".d, z2", ".d"]));
 both!(triad_neon triad_sve triad_nt_neon triad_nt_sve, [x1 x2 x3] from [x2 x3],
-    neon: eight!("fmla v\\i.2d, v2\\i.2d, v16.2d"), sve: eight!("fmla z\\i.d, p0/m, z2\\i.d, z16.d"));
+    neon: eight!(["fmla v", ".2d, v2", ".2d, v16.2d"]), sve: eight!(["fmla z", ".d, p0/m, z2", ".d, z16.d"]));

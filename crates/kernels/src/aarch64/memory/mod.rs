@@ -19,7 +19,7 @@ use model::isa::MemoryOp::{
 use crate::features::Feature;
 use crate::memory::kernel::{MemoryKernel, Stride};
 
-pub(in crate::aarch64) use streams::{begin, eight, end, group, moved};
+pub(in crate::aarch64) use streams::{begin, eight, four, group, moved, numbered};
 
 /// Defines a table by the operations with their bodies and instructions, of NEON for 32 bytes and of SVE for a vector.
 macro_rules! rows {

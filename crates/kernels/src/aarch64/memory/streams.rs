@@ -63,7 +63,7 @@ macro_rules! stream {
                 "3:",
                 $($finish,)*
                 "ret",
-                $($crate::aarch64::memory::streams::end!($groups), groups = const $groups,)?
+                $(groups = const $groups,)?
             )
         }
     };
@@ -73,13 +73,6 @@ macro_rules! stream {
 macro_rules! begin {
     ($groups:ident) => {
         ".arch_extension sve\nptrue p0.d"
-    };
-}
-
-/// Undoes [`begin`].
-macro_rules! end {
-    ($groups:ident) => {
-        ".arch_extension nosve"
     };
 }
 
@@ -103,14 +96,32 @@ macro_rules! moved {
         concat!($move, " q", $digit, $low, ", q", $digit, $high, ", [", stringify!($cursor), ", #\\group + ", $at, "]\n")
     };
     (sve $move:literal $predicate:literal $digit:literal $cursor:ident) => {
-        eight!(concat!($move, " {{z", $digit, "\\i.d}}, ", $predicate, ", [", stringify!($cursor), ", #\\i, mul vl]"))
+        eight!([
+            concat!($move, " {{z", $digit), concat!(".d}}, ", $predicate, ", [", stringify!($cursor), ", #"), ", mul vl]"
+        ])
     };
 }
 
-/// An instruction for each of eight vectors.
+/// An instruction for each of eight vectors, whose number lies between its texts.
 macro_rules! eight {
-    ($step:expr) => {
-        concat!(".irp i, 0,1,2,3,4,5,6,7\n", $step, "\n.endr\n")
+    ($texts:tt) => {
+        concat!(
+            four!($texts), numbered!(4 $texts), numbered!(5 $texts), numbered!(6 $texts), numbered!(7 $texts),
+        )
+    };
+}
+
+/// The same for the first four.
+macro_rules! four {
+    ($texts:tt) => {
+        concat!(numbered!(0 $texts), numbered!(1 $texts), numbered!(2 $texts), numbered!(3 $texts))
+    };
+}
+
+/// An instruction with a number between its texts. (The assembler would take the point in `v\i.2d` for a part of a name.)
+macro_rules! numbered {
+    ($number:literal [$first:expr $(, $text:expr)+]) => {
+        concat!($first, $($number, $text,)+ "\n")
     };
 }
 
@@ -154,5 +165,5 @@ macro_rules! combined {
         moved!($set $load $($predicate)? "2" $next)
     };
 }
-pub(in crate::aarch64) use {begin, eight, end, group, moved};
+pub(in crate::aarch64) use {begin, eight, four, group, moved, numbered};
 pub(super) use {combined, start, stream};

@@ -1,6 +1,6 @@
 //! Streams of 64-bit words: read, write, update, copy and the mixes of loads and stores.
 
-use super::streams::{combined, eight, group, moved, start, stream};
+use super::streams::{combined, eight, four, group, moved, numbered, start, stream};
 use crate::memory::kernel::Job;
 
 // Every vector is loaded, and the first of each eight added to a sum: a sum of all would occupy the pipes more than the
@@ -35,8 +35,8 @@ macro_rules! write {
             ],
             block: [
                 ".irp half, 0,256",
-                group!("\\half", moved!(neon $stp "" x1), eight!("add v\\i.2d, v\\i.2d, v16.2d")),
-                group!("\\half+128", moved!(neon $stp "2" x1), eight!("add v2\\i.2d, v2\\i.2d, v16.2d")),
+                group!("\\half", moved!(neon $stp "" x1), eight!(["add v", ".2d, v", ".2d, v16.2d"])),
+                group!("\\half+128", moved!(neon $stp "2" x1), eight!(["add v2", ".2d, v2", ".2d, v16.2d"])),
                 ".endr",
                 "add x1, x1, #512",
             ],
@@ -48,7 +48,7 @@ macro_rules! write {
             block: [
                 ".rept {groups}",
                 moved!(sve $st1 "p0" "" x1),
-                eight!("add z\\i.d, z\\i.d, z16.d"),
+                eight!(["add z", ".d, z", ".d, z16.d"]),
                 "addvl x1, x1, #8",
                 ".endr",
             ],
@@ -60,10 +60,10 @@ write!(write_neon, "stp", write_sve, "st1d", []);
 write!(write_nt_neon, "stnp", write_nt_sve, "stnt1d", ["dsb ishst"]);
 
 combined!(update_neon update_sve through the cache, [x1] from [x1],
-    neon: eight!("add v\\i.2d, v\\i.2d, v16.2d"), sve: eight!("add z\\i.d, z\\i.d, z16.d"));
+    neon: eight!(["add v", ".2d, v", ".2d, v16.2d"]), sve: eight!(["add z", ".d, z", ".d, z16.d"]));
 combined!(copy_neon copy_sve through the cache, [x1 x2] from [x2], neon: "", sve: "");
 combined!(copy_nt_neon copy_nt_sve past the cache, [x1 x2] from [x2], neon: "", sve: "");
 combined!(mix_2_1_neon mix_2_1_sve past the cache, [x1 x2 x3] from [x2 x3],
-    neon: eight!("eor v\\i.16b, v\\i.16b, v2\\i.16b"), sve: eight!("eor z\\i.d, z\\i.d, z2\\i.d"));
+    neon: eight!(["eor v", ".16b, v", ".16b, v2", ".16b"]), sve: eight!(["eor z", ".d, z", ".d, z2", ".d"]));
 combined!(mix_3_1_neon mix_3_1_sve past the cache, [x1 x2 x3 x4] from [x2 x3 x4],
-    neon: eight!("eor v\\i.16b, v\\i.16b, v2\\i.16b"), sve: eight!("eor z\\i.d, z\\i.d, z2\\i.d"));
+    neon: eight!(["eor v", ".16b, v", ".16b, v2", ".16b"]), sve: eight!(["eor z", ".d, z", ".d, z2", ".d"]));

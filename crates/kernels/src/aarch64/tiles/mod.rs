@@ -130,9 +130,13 @@ macro_rules! three {
     };
     (sve $move:literal $lane:literal $predicate:literal $cursor:literal) => {
         concat!(
-            ".irp i, 0, 1, 2\n",
-            $move, " {{z\\i.", $lane, "}}, ", $predicate, ", [", $cursor, ", #\\i, mul vl]\n.endr\n",
+            three!(@ $move $lane $predicate $cursor 0),
+            three!(@ $move $lane $predicate $cursor 1),
+            three!(@ $move $lane $predicate $cursor 2),
         )
+    };
+    (@ $move:literal $lane:literal $predicate:literal $cursor:literal $at:literal) => {
+        concat!($move, " {{z", $at, ".", $lane, "}}, ", $predicate, ", [", $cursor, ", #", $at, ", mul vl]\n")
     };
 }
 
@@ -197,7 +201,6 @@ macro_rules! tile_loop {
                 ".purgem assay_step",
                 ".purgem assay_steps_4",
                 ".purgem assay_depth",
-                $(concat!(".arch_extension no", $extension),)?
             )
         }
     };
@@ -210,7 +213,7 @@ macro_rules! neon_tile {
         $e7:literal]) => {
         tile_loop!($name($element) {
             $(extension: $extension,)?
-            before: "", shift: $shift, row: $row, zero: "movi v\\sum.2d, #0",
+            before: "", shift: $shift, row: $row, zero: "movi v\\sum\\().2d, #0",
             left: concat!(three!(neon "ldp" "ldr" "x1"), "prfm pldl1keep, [x1, #8 * 48]"), right: $right,
             load: three!(neon "ldp" "ldr" "x4"), store: three!(neon "stp" "str" "x4"),
             fetch_column: "prfm pstl1keep, [x9]\nprfm pstl1keep, [x9, #40]",
@@ -246,7 +249,7 @@ macro_rules! sve_tile {
         $a7:literal]) => {
         tile_loop!($name($element) {
             extension: "sve",
-            before: concat!("ptrue p0.", $lane), shift: $shift, row: $row, zero: "mov z\\sum.d, #0",
+            before: concat!("ptrue p0.", $lane), shift: $shift, row: $row, zero: "mov z\\sum\\().d, #0",
             left: concat!(
                 three!(sve $load $lane "p0/z" "x1"), ".irp i, 24, 25, 26\nprfd pldl1keep, p0, [x1, #\\i, mul vl]\n.endr"
             ),
