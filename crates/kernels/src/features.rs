@@ -11,11 +11,11 @@ const TILES: u64 = 0b11 << 17;
 
 /// Defines [`Feature`] by two tables. `x86`: each feature's name, CPUID bit, and the register state that the operating
 /// system must save for it, as bits of XCR0; SSE's is part of x86-64. `arm`: each feature's name, the bit of AT_HWCAP or
-/// AT_HWCAP2, and the bytes that a vector of SVE must have, 0 for any.
+/// AT_HWCAP2, and the bytes that a vector must have, where that matters.
 macro_rules! features {
     (
         x86 { $($(#[$x86_doc:meta])* $x86:ident: $x86_name:literal, $leaf:ident $bit:literal, $state:expr;)+ }
-        arm { $($(#[$arm_doc:meta])* $arm:ident: $arm_name:literal, $word:ident $arm_bit:literal, $bytes:literal;)+ }
+        arm { $($(#[$arm_doc:meta])* $arm:ident: $arm_name:literal, $word:ident $arm_bit:literal $(, $length:ident $bytes:literal)?;)+ }
     ) => {
         /// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,7 +47,7 @@ macro_rules! features {
             /// Whether Linux grants the feature to the process.
             const fn granted(self, facts: &ArmFacts) -> bool {
                 match self {
-                    $(Self::$arm => facts.$word >> $arm_bit & 1 == 1 && ($bytes == 0 || facts.vector_bytes == $bytes),)+
+                    $(Self::$arm => facts.$word >> $arm_bit & 1 == 1 $(&& facts.$length == $bytes)?,)+
                     _ => false,
                 }
             }
@@ -96,31 +96,37 @@ features! {
     }
     arm {
         /// 128-bit vectors, and arithmetic on single fp64 and fp32 numbers.
-        Asimd: "asimd", hwcap 1, 0;
+        Asimd: "asimd", hwcap 1;
         /// Atomic additions and compare-and-swap as single instructions (LSE).
-        Atomics: "atomics", hwcap 8, 0;
+        Atomics: "atomics", hwcap 8;
         /// `FMLA` on 16-bit floating-point elements of 128-bit vectors.
-        AsimdHp: "asimdhp", hwcap 10, 0;
+        AsimdHp: "asimdhp", hwcap 10;
         /// `SDOT` and `UDOT` on 128-bit vectors.
-        AsimdDp: "asimddp", hwcap 20, 0;
+        AsimdDp: "asimddp", hwcap 20;
         /// Scalable vectors of whatever length.
-        Sve: "sve", hwcap 22, 0;
+        Sve: "sve", hwcap 22;
         /// Scalable vectors of 128 bits.
-        Sve128: "sve of 128 bits", hwcap 22, 16;
+        Sve128: "sve of 128 bits", hwcap 22, vector_bytes 16;
         /// Scalable vectors of 256 bits.
-        Sve256: "sve of 256 bits", hwcap 22, 32;
+        Sve256: "sve of 256 bits", hwcap 22, vector_bytes 32;
         /// Scalable vectors of 512 bits.
-        Sve512: "sve of 512 bits", hwcap 22, 64;
+        Sve512: "sve of 512 bits", hwcap 22, vector_bytes 64;
         /// `SMMLA` on scalable vectors.
-        SveI8mm: "svei8mm", hwcap2 9, 0;
+        SveI8mm: "svei8mm", hwcap2 9;
         /// `BFDOT` and `BFMMLA` on scalable vectors.
-        SveBf16: "svebf16", hwcap2 12, 0;
+        SveBf16: "svebf16", hwcap2 12;
         /// `USDOT` and `SMMLA` on 128-bit vectors.
-        I8mm: "i8mm", hwcap2 13, 0;
+        I8mm: "i8mm", hwcap2 13;
         /// `BFDOT` and `BFMMLA` on 128-bit vectors.
-        Bf16: "bf16", hwcap2 14, 0;
-        /// Streaming mode and outer products.
-        Sme: "sme", hwcap2 23, 0;
+        Bf16: "bf16", hwcap2 14;
+        /// Outer products in streaming mode, whose vectors have 128 bits.
+        Sme128: "sme of 128 bits", hwcap2 23, streaming_bytes 16;
+        /// The same of 256 bits.
+        Sme256: "sme of 256 bits", hwcap2 23, streaming_bytes 32;
+        /// The same of 512 bits.
+        Sme512: "sme of 512 bits", hwcap2 23, streaming_bytes 64;
+        /// Outer products of fp64.
+        SmeF64F64: "smef64f64", hwcap2 25;
     }
 }
 
@@ -189,6 +195,8 @@ pub struct ArmFacts {
     pub hwcap2: u64,
     /// Bytes of a scalable vector for the calling thread; 0 without SVE.
     pub vector_bytes: u64,
+    /// The same in streaming mode; 0 without SME.
+    pub streaming_bytes: u64,
 }
 
 impl Features {

@@ -10,16 +10,16 @@ const NEOVERSE_N1: u64 = 0x1011_9fff;
 const NEOVERSE_V1: (u64, u64) = (NEOVERSE_N1 | 1 << 22, 1 << 9 | 1 << 12 | 1 << 13 | 1 << 14);
 
 fn features((hwcap, hwcap2): (u64, u64), vector_bytes: u64) -> Vec<Feature> {
-    let features = Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes });
+    let features = Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, streaming_bytes: 0 });
     Feature::ALL.iter().copied().filter(|feature| features.has(*feature)).collect()
 }
 
 #[test]
 fn recorded_machines_have_their_features() {
-    use Feature::{Asimd, AsimdDp, AsimdHp, Bf16, I8mm, Sve, Sve128, Sve256, Sve512, SveBf16, SveI8mm};
+    use Feature::{Asimd, AsimdDp, AsimdHp, Atomics, Bf16, I8mm, Sve, Sve128, Sve256, Sve512, SveBf16, SveI8mm};
     assert_eq!(features((0, 0), 0), []);
     assert_eq!(features((CORTEX_A72, 0), 0), [Asimd]);
-    let n1 = [Asimd, AsimdHp, AsimdDp];
+    let n1 = [Asimd, Atomics, AsimdHp, AsimdDp];
     assert_eq!(features((NEOVERSE_N1, 0), 0), n1);
     for (bytes, length) in [(16, Some(Sve128)), (32, Some(Sve256)), (64, Some(Sve512)), (48, None), (256, None)] {
         let mut expected = [&n1[..], &[Sve]].concat();
@@ -62,7 +62,7 @@ mod here {
 
     #[test]
     fn a_cpu_without_scalable_vectors_gets_neon() {
-        let n1 = Features::from_arm(&ArmFacts { hwcap: NEOVERSE_N1, hwcap2: 0, vector_bytes: 0 });
+        let n1 = Features::from_arm(&ArmFacts { hwcap: NEOVERSE_N1, ..ArmFacts::default() });
         let widest = |op, element| table::widest(op, element, &n1).map(|bound| bound.kernel().name);
         assert_eq!(widest(CpuOp::Fma, Element::Fp64), Some("fma/fp64/neon"));
         assert_eq!(widest(CpuOp::Dot, Element::Int8), Some("dot/int8/neon_dotprod"));

@@ -7,27 +7,43 @@ use crate::features::{ArmFacts, Features};
 /// Keys of the auxiliary vector: Linux `include/uapi/linux/auxvec.h`.
 const AT_HWCAP: u64 = 16;
 const AT_HWCAP2: u64 = 26;
-/// HWCAP's bit of SVE.
+/// The bits of SVE in HWCAP and of SME in HWCAP2.
 const SVE: u64 = 1 << 22;
+const SME: u64 = 1 << 23;
 
 unsafe extern "C" {
     /// A value of the auxiliary vector, 0 if the kernel gave none; in glibc since 2.16, and in musl.
     safe fn getauxval(key: u64) -> u64;
 }
 
-pub(crate) fn detect() -> Features {
-    let hwcap = getauxval(AT_HWCAP);
-    // SAFETY: HWCAP says that the process may use SVE.
-    let vector_bytes = if hwcap & SVE == 0 { 0 } else { unsafe { vector_bytes() } };
-    Features::from_arm(&ArmFacts { hwcap, hwcap2: getauxval(AT_HWCAP2), vector_bytes })
+/// Defines a function that reads the bytes of a vector by an instruction. Safety: HWCAP must report its extension, or the
+/// instruction is undefined.
+macro_rules! length {
+    ($name:ident, $extension:literal, $instruction:literal) => {
+        unsafe fn $name() -> u64 {
+            let bytes;
+            // SAFETY: the instruction exists where HWCAP reports the extension (the caller's promise), and it only writes its
+            // register.
+            unsafe {
+                asm!(
+                    concat!(".arch_extension ", $extension),
+                    concat!($instruction, " {}, #1"),
+                    out(reg) bytes,
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+            bytes
+        }
+    };
 }
+length!(vector_bytes, "sve", "rdvl");
+length!(streaming_bytes, "sme", "rdsvl");
 
-/// Bytes of a scalable vector. Safety: HWCAP must report SVE, or the instruction is undefined.
-unsafe fn vector_bytes() -> u64 {
-    let bytes;
-    // SAFETY: RDVL exists where HWCAP reports SVE (the caller's promise) and only writes its register.
-    unsafe {
-        asm!(".arch_extension sve", "rdvl {}, #1", out(reg) bytes, options(nomem, nostack, preserves_flags));
-    }
-    bytes
+pub(crate) fn detect() -> Features {
+    let (hwcap, hwcap2) = (getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+    // SAFETY: HWCAP reports SVE.
+    let vector_bytes = if hwcap & SVE == 0 { 0 } else { unsafe { vector_bytes() } };
+    // SAFETY: HWCAP2 reports SME.
+    let streaming_bytes = if hwcap2 & SME == 0 { 0 } else { unsafe { streaming_bytes() } };
+    Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, streaming_bytes })
 }

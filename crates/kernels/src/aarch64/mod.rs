@@ -53,12 +53,12 @@ const MATRIX8: Kernel = Kernel {
         Element::Int8,
         "s32 <- s8 x s8",
         2 * 8,
-        Data::IntegerDot { shape: Shape::Quads(8), first: Range::S8, second: Range::S8 },
+        Data::IntegerDot { shape: Shape::Rows { side: 2, products: 8 }, first: Range::S8, second: Range::S8 },
     )
 };
 const MATRIX_BF16: Kernel = Kernel {
     method: "cpu-matrix-mmla/1",
-    ..matrix(Element::Bf16, BF16, 2 * 4, factors(Shape::Quads(4), Float::Bf16))
+    ..matrix(Element::Bf16, BF16, 2 * 4, factors(Shape::Rows { side: 2, products: 4 }, Float::Bf16))
 };
 const MULADD8: Kernel = muladd(Element::Int8, "s8", "cpu-muladd/1", 1);
 

@@ -84,9 +84,9 @@ pub(crate) enum Shape {
     /// A matrix of 16 x 16 lanes with this number of factors in a row; `interleaved` are those of one column in one row of
     /// the second operand.
     Tile { products: usize, interleaved: usize },
-    /// Groups of four lanes, each a matrix of 2 x 2: rows of the first operand, with this number of factors, by rows of the
-    /// second.
-    Quads(usize),
+    /// Matrices of `side` x `side` lanes, one after another: rows of the first operand, with this number of factors, by rows
+    /// of the second.
+    Rows { side: usize, products: usize },
 }
 
 impl Shape {
@@ -97,7 +97,7 @@ impl Shape {
 
     const fn products(self) -> usize {
         match self {
-            Self::Vector(products) | Self::Tile { products, .. } | Self::Quads(products) => products,
+            Self::Vector(products) | Self::Tile { products, .. } | Self::Rows { products, .. } => products,
         }
     }
 
@@ -109,8 +109,8 @@ impl Shape {
                 let (row, column) = (lane / TILE, lane % TILE);
                 (row * products + k, (k / interleaved * TILE + column) * interleaved + k % interleaved)
             }
-            Self::Quads(products) => {
-                let (first, row, column) = (lane / 4 * 2, lane / 2 % 2, lane % 2);
+            Self::Rows { side, products } => {
+                let (first, row, column) = (lane / (side * side) * side, lane / side % side, lane % side);
                 ((first + row) * products + k, (first + column) * products + k)
             }
         }
@@ -365,8 +365,8 @@ fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shap
             }
         }
     }
-    // Lanes with a second factor of their own: all of a vector, the first row of a tile. Of quads both rows are odd after
-    // the first.
+    // Lanes with a second factor of their own: all of a vector, the first row of a tile. Of rows by rows, all lanes of
+    // a column become odd together.
     let own = if matches!(shape, Shape::Tile { .. }) { TILE } else { lanes };
     for lane in 0..own {
         if (Data::IntegerDot { shape, first, second }).gain(lane, operands).is_multiple_of(2) {
