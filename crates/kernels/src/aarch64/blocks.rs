@@ -367,10 +367,10 @@ macro_rules! rows {
         &[
             $(
                 row(INCREMENT, concat!($name, "/words"), $op, $sequence, $words),
-                row(SVE512, concat!($name, "/sve512"), $op, $sequence, $sve::<1>),
-                row(SVE256, concat!($name, "/sve256"), $op, $sequence, $sve::<2>),
+                row(SVE512, concat!($name, "/sve/512"), $op, $sequence, $sve::<1>),
+                row(SVE256, concat!($name, "/sve/256"), $op, $sequence, $sve::<2>),
                 row(NEON, concat!($name, "/neon"), $op, $sequence, $neon),
-                row(SVE128, concat!($name, "/sve128"), $op, $sequence, $sve::<4>),
+                row(SVE128, concat!($name, "/sve/128"), $op, $sequence, $sve::<4>),
             )+
             INCREMENT,
         ]

@@ -26,12 +26,12 @@ macro_rules! rows {
     ($($name:literal $op:ident: $neon:path, $sve:path, $with:ident $of_neon:tt $of_sve:tt;)+) => {
         &[
             $(
-                MemoryKernel::row(concat!($name, "/sve512"), $op, (Sve, &[Feature::Sve512]), 64, $sve::<1>)
+                MemoryKernel::row(concat!($name, "/sve/512"), $op, (Sve, &[Feature::Sve512]), 64, $sve::<1>)
                     .$with $of_sve,
-                MemoryKernel::row(concat!($name, "/sve256"), $op, (Sve, &[Feature::Sve256]), 32, $sve::<2>)
+                MemoryKernel::row(concat!($name, "/sve/256"), $op, (Sve, &[Feature::Sve256]), 32, $sve::<2>)
                     .$with $of_sve,
                 MemoryKernel::row(concat!($name, "/neon"), $op, (Neon, &[Feature::Asimd]), 32, $neon).$with $of_neon,
-                MemoryKernel::row(concat!($name, "/sve128"), $op, (Sve, &[Feature::Sve128]), 16, $sve::<4>)
+                MemoryKernel::row(concat!($name, "/sve/128"), $op, (Sve, &[Feature::Sve128]), 16, $sve::<4>)
                     .$with $of_sve,
             )+
             MemoryKernel::row("byte_loop/scalar", ByteLoop, (Scalar, &[]), 1, bytes::byte_loop)
