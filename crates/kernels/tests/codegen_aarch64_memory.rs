@@ -340,3 +340,15 @@ fn tiles_multiply_and_add_in_registers_and_do_nothing_else() {
     let outcome = check_all::<f64>().and_then(|()| check_all::<f32>());
     decoded("tiles_multiply_and_add_in_registers_and_do_nothing_else", outcome);
 }
+
+#[test]
+fn tiles_of_pairs_multiply_bf16_in_registers_and_do_nothing_else() {
+    assert!(!f32::paired_tiles().is_empty() && f64::paired_tiles().is_empty());
+    let check = |tile: &Tile<f32>| {
+        let [Some(plain), None, Some(pairs)] = tile.codes() else { panic!("{}", tile.name) };
+        // Panels and triangles are the fp32 tile's.
+        check_tile(tile, pairs, "bfdot").and_then(|()| check_tile(tile, plain, "fmla"))
+    };
+    let outcome = f32::paired_tiles().iter().try_for_each(check);
+    decoded("tiles_of_pairs_multiply_bf16_in_registers_and_do_nothing_else", outcome);
+}

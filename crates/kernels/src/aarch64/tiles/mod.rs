@@ -15,7 +15,7 @@ use core::arch::asm;
 
 use model::isa::Isa;
 
-use crate::dense::tile::{Elimination, Tile};
+use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
 use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, lanes};
 
@@ -28,11 +28,19 @@ pub(crate) static FP64: &[Tile<f64>] = &[
 pub(crate) static FP32: &[Tile<f32>] = &[
     Tile::row("sve512/48x8", SVE512, [48, 8], fp32_sve, fp32_columns),
     Tile::row("sve256/24x8", SVE256, [24, 8], fp32_sve, fp32_columns),
-    Tile::row("neon/12x8", NEON, [12, 8], fp32_neon, fp32_columns),
+    FP32_NEON,
     FP32_SCALAR,
 ];
 /// The tiles of fp32 that multiply in bf16 to the right of a panel.
-pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[];
+pub(crate) static FP32_BY_BF16: &[Tile<f32>] = &[Tile {
+    name: "neon_bf16/12x8",
+    isa: Isa::NeonBf16,
+    requires: &[Feature::Asimd, Feature::Bf16],
+    pairs: Some(Pairs { body: bf16_neon_bf16, round: bf16_pairs }),
+    ..FP32_NEON
+}];
+
+const FP32_NEON: Tile<f32> = Tile::row("neon/12x8", NEON, [12, 8], fp32_neon, fp32_columns);
 
 const NEON: Needs = (Isa::Neon, &[Feature::Asimd]);
 const SVE256: Needs = (Isa::Sve, &[Feature::Sve256]);
@@ -234,6 +242,10 @@ neon_tile!(fp64_neon(f64), "3", "64",
 neon_tile!(fp32_neon(f32), "2", "32", "ldp q4, q5, [x3, #32 * \\place]",
     ["fmla v" ".4s, v" ".4s, v" ""], ["fsub v" ".4s, v" ".4s, v" ".4s"],
     ["4.s[0]" "4.s[1]" "4.s[2]" "4.s[3]" "5.s[0]" "5.s[1]" "5.s[2]" "5.s[3]"]);
+// The factors are pairs of bf16, so that a step is two of the depth.
+neon_tile!(bf16_neon_bf16(f32), extension: "bf16", "2", "32", "ldp q4, q5, [x3, #32 * \\place]",
+    ["bfdot v" ".4s, v" ".8h, v" ""], ["fsub v" ".4s, v" ".4s, v" ".4s"],
+    ["4.2h[0]" "4.2h[1]" "4.2h[2]" "4.2h[3]" "5.2h[0]" "5.2h[1]" "5.2h[2]" "5.2h[3]"]);
 
 /// An element of the right strip in all lanes of a register.
 macro_rules! repeated {
@@ -288,4 +300,26 @@ unsafe fn fp64_columns(job: &Elimination<f64>) -> f64 {
 unsafe fn fp32_columns(job: &Elimination<f32>) -> f32 {
     // SAFETY: the caller's promise.
     unsafe { eliminate::<f32, float32x4_t, 4>(job) }
+}
+
+/// Rounds to pairs of bf16, four at a time, halves to even. Subnormal numbers stay; BFDOT takes them for zero.
+unsafe fn bf16_pairs(first: &[f32], second: Option<&[f32]>, pairs: &mut [f32]) {
+    const LANES: usize = 4;
+    for (index, pairs) in pairs.chunks_mut(LANES).enumerate() {
+        let four = |numbers: &[f32]| {
+            let mut four = [0.0; LANES];
+            four[..pairs.len()].copy_from_slice(&numbers[index * LANES..][..pairs.len()]);
+            four
+        };
+        let (first, second) = (four(first), second.map_or([0.0; LANES], four));
+        let mut both = [0.0; LANES];
+        // SAFETY: the caller has found BF16; each pointer is to four numbers.
+        unsafe {
+            asm!(".arch_extension bf16", "ldr {a:q}, [{first}]", "ldr {b:q}, [{second}]", "bfcvtn {a:v}.4h, {a:v}.4s",
+                "bfcvtn {b:v}.4h, {b:v}.4s", "zip1 {a:v}.8h, {a:v}.8h, {b:v}.8h", "str {a:q}, [{both}]",
+                first = in(reg) &raw const first, second = in(reg) &raw const second, both = in(reg) &raw mut both,
+                a = out(vreg) _, b = out(vreg) _, options(nostack, preserves_flags));
+        }
+        pairs.copy_from_slice(&both[..pairs.len()]);
+    }
 }
