@@ -15,7 +15,10 @@ const TILES: u64 = 0b11 << 17;
 macro_rules! features {
     (
         x86 { $($(#[$x86_doc:meta])* $x86:ident: $x86_name:literal, $leaf:ident $bit:literal, $state:expr;)+ }
-        arm { $($(#[$arm_doc:meta])* $arm:ident: $arm_name:literal, $word:ident $arm_bit:literal $(, $length:ident $bytes:literal)?;)+ }
+        arm { $(
+            $(#[$arm_doc:meta])* $arm:ident: $arm_name:literal, $word:ident $arm_bit:literal
+            $(, $length:ident $bytes:literal)?;
+        )+ }
     ) => {
         /// One capability that a kernel may require, present on the CPU *and* enabled by the operating system.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

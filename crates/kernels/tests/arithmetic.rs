@@ -119,8 +119,21 @@ fn values(state: &ArithmeticState, operand: usize) -> Option<Vec<f64>> {
         Element::Bf16 => bytes.as_chunks().0.iter().map(|lane| bfloat(*lane)).collect(),
         _ => return None,
     };
-    let products = if matches!(kernel.op, CpuOp::Dot | CpuOp::Matrix) { 2 } else { 1 };
-    Some(values.into_iter().take(kernel.lanes * products).collect())
+    Some(values.into_iter().take(elements(kernel)).collect())
+}
+
+/// Elements of an operand that the kernel uses.
+fn elements(kernel: &Kernel) -> usize {
+    let products = usize::try_from(kernel.operations_per_lane / 2).unwrap();
+    match (kernel.op, kernel.isa) {
+        // A row of a tile has as many factors as a sum; of columns there are as many.
+        (CpuOp::Matrix, Isa::Amx) => 16 * products,
+        (CpuOp::Matrix, Isa::Sme) => kernel.lanes.isqrt() * products,
+        // 2 x 2 lanes have two rows.
+        (CpuOp::Matrix, _) => kernel.lanes / 2 * products,
+        (CpuOp::Dot, _) => kernel.lanes * products,
+        _ => kernel.lanes,
+    }
 }
 
 /// The operands of a floating-point kernel, except the plain loop's two multipliers.
@@ -165,9 +178,7 @@ fn whole_operands_are_never_zero_and_use_every_bit() {
             _ => continue,
         };
         let state = kernel.state(16);
-        let products =
-            if kernel.op == CpuOp::MulAdd { 1 } else { usize::try_from(kernel.operations_per_lane / 2).unwrap() };
-        let used = if kernel.op == CpuOp::Matrix { kernel.vector_bytes() } else { kernel.lanes * products * size };
+        let used = elements(kernel) * size;
         let name = kernel.name;
         for operand in (0..4).map(|index| &state.operand(index)[..used]) {
             assert!(operand.chunks_exact(size).all(|element| element.iter().any(|byte| *byte != 0)), "{name}");

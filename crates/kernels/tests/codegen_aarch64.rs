@@ -28,7 +28,8 @@ impl Code {
         let backward = |(index, one): &(usize, &Instruction)| {
             let to = one.operands.first().and_then(|word| word.strip_prefix("0x"));
             let to = to.and_then(|to| usize::from_str_radix(to, 16).ok()).map(|to| to / INSTRUCTION);
-            one.mnemonic.starts_with("b.") && to.is_some_and(|to| to <= *index)
+            let counts = *index > 0 && all[index - 1].mnemonic == "subs";
+            counts && one.mnemonic.starts_with("b.") && to.is_some_and(|to| to <= *index)
         };
         let ends: Vec<_> = all.iter().enumerate().filter(backward).collect();
         let [(end, jump)] = ends[..] else { panic!("{name}: {} loops", ends.len()) };
@@ -41,17 +42,21 @@ impl Code {
         Some(Self { before: before.to_vec(), work: body[..body.len() - 2].to_vec(), after: after.to_vec() })
     }
 
-    /// The registers that are stored after the loop, but the count and those that belong to the caller.
+    /// The registers or tiles that are stored after the loop, but the count and those that belong to the caller.
     fn accumulators(&self, kernel: &Kernel) -> BTreeSet<String> {
-        let is_pointer = |one: &&Instruction| one.mnemonic == "str";
-        let stores = self.after.iter().filter(is_pointer).map(|one| vector(one.register(0)));
-        stores.filter(|register| !kernel.counts_iterations() || register != "x10").collect()
+        let stores = self.after.iter().filter(|one| matches!(&*one.mnemonic, "str" | "st1w" | "st1d"));
+        let registers = stores.map(|one| vector(one.register(0)));
+        registers.filter(|register| !kernel.counts_iterations() || register != "x10").collect()
     }
 }
 
-/// The name in which arithmetic uses a register that is loaded or stored: `v4` for `q4`.
+/// The name in which arithmetic uses a register that is loaded or stored: `v4` for `q4`, `za0` for a row `{za0h`.
 fn vector(register: &str) -> String {
-    register.strip_prefix('q').map_or_else(|| register.to_owned(), |number| format!("v{number}"))
+    match (register.strip_prefix('q'), register.strip_prefix('{')) {
+        (Some(number), _) => format!("v{number}"),
+        (_, Some(row)) => row.trim_end_matches('h').to_owned(),
+        _ => register.to_owned(),
+    }
 }
 
 /// Operations of one instruction in `bytes` of a vector; what only builds a product counts nothing, nor does its sum.
@@ -75,6 +80,11 @@ fn operations(kernel: &Kernel, one: &Instruction) -> u64 {
         "bfdot" => 4 * lanes(),
         "smmla" => 16 * lanes(),
         "bfmmla" => 8 * lanes(),
+        // Of outer products, each lane sums as many products as elements of a source fit it.
+        "smopa" | "bfmopa" | "fmopa" => {
+            let size = |operand: usize| one.operands[operand].split('.').nth(1).map_or(1, lane);
+            2 * lanes() * (size(0) / size(3))
+        }
         // Eight products in 16 bits, which another instruction sums in pairs into 32.
         "smull" | "sadalp" => 8,
         _ => 0,
@@ -101,8 +111,12 @@ fn check(kernel: &Kernel, code: &Code) {
 
     let accumulators = code.accumulators(kernel);
     assert_eq!(accumulators.len(), kernel.accumulators, "{name}: {accumulators:?}");
-    let loaded: BTreeSet<String> =
-        code.before.iter().filter(|one| one.mnemonic == "ldr").map(|one| vector(one.register(0))).collect();
+    let loaded: BTreeSet<String> = code
+        .before
+        .iter()
+        .filter(|one| matches!(&*one.mnemonic, "ldr" | "ld1w" | "ld1d"))
+        .map(|one| vector(one.register(0)))
+        .collect();
     assert!(accumulators.is_subset(&loaded), "{name}: an accumulator is not loaded");
     let written = |one: &Instruction| vector(one.register(0));
     let turns: Vec<String> = code.work.iter().map(written).filter(|to| accumulators.contains(to)).collect();

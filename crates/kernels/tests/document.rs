@@ -54,10 +54,7 @@ fn document() -> String {
 #[test]
 fn the_document_agrees_with_the_table() {
     let found = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(
-        found == document(),
-        "{FILE} is not the table: cargo test -p kernels --test document -- --ignored"
-    );
+    assert!(found == document(), "{FILE} is not the table: cargo test -p kernels --test document -- --ignored");
 }
 
 #[test]

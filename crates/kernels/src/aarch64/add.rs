@@ -3,7 +3,7 @@
 use super::loops::vector_loop;
 
 macro_rules! additions {
-    ($name:ident, $kind:tt [$($extension:literal)?], $head:literal, $operand:literal, $from:literal) => {
+    ($name:ident, $kind:tt $($extension:literal)?, $head:literal, $operand:literal, $from:literal) => {
         vector_loop!($name {
             extensions: [$($extension)?], register: $kind,
             operands: "0,1",
@@ -12,9 +12,9 @@ macro_rules! additions {
         });
     };
 }
-additions!(fp64_sve, z ["sve"], "fadd z\\acc\\().d, z\\acc\\().d, ", "z", ".d");
-additions!(fp64_neon, q [], "fadd v\\acc\\().2d, v\\acc\\().2d, ", "v", ".2d");
-additions!(fp64_scalar, d [], "fadd d\\acc, d\\acc, ", "d", "");
-additions!(fp32_sve, z ["sve"], "fadd z\\acc\\().s, z\\acc\\().s, ", "z", ".s");
-additions!(fp32_neon, q [], "fadd v\\acc\\().4s, v\\acc\\().4s, ", "v", ".4s");
-additions!(fp32_scalar, s [], "fadd s\\acc, s\\acc, ", "s", "");
+additions!(fp64_sve, z "sve", "fadd z\\acc\\().d, z\\acc\\().d, ", "z", ".d");
+additions!(fp64_neon, q, "fadd v\\acc\\().2d, v\\acc\\().2d, ", "v", ".2d");
+additions!(fp64_scalar, d, "fadd d\\acc, d\\acc, ", "d", "");
+additions!(fp32_sve, z "sve", "fadd z\\acc\\().s, z\\acc\\().s, ", "z", ".s");
+additions!(fp32_neon, q, "fadd v\\acc\\().4s, v\\acc\\().4s, ", "v", ".4s");
+additions!(fp32_scalar, s, "fadd s\\acc, s\\acc, ", "s", "");

@@ -10,12 +10,12 @@ use super::loops::{fused_loop, vector_loop};
 use crate::arithmetic::data::SLOT;
 use crate::arithmetic::registers::RegisterFile;
 
-fused_loop!(int8_sve, z ["sve"], "sdot z\\acc\\().s, ", ".b");
-fused_loop!(int8_neon_i8mm, q ["i8mm"], "usdot v\\acc\\().4s, ", ".16b");
-fused_loop!(int8_neon_dotprod, q ["dotprod"], "sdot v\\acc\\().4s, ", ".16b");
-fused_loop!(int16_neon, q [], "smlal v\\acc\\().4s, ", ".4h");
-fused_loop!(bf16_sve, z ["sve", "bf16"], "bfdot z\\acc\\().s, ", ".h");
-fused_loop!(bf16_neon_bf16, q ["bf16"], "bfdot v\\acc\\().4s, ", ".8h");
+fused_loop!(int8_sve, z "sve", "sdot z\\acc\\().s, ", ".b");
+fused_loop!(int8_neon_i8mm, q "i8mm", "usdot v\\acc\\().4s, ", ".16b");
+fused_loop!(int8_neon_dotprod, q "dotprod", "sdot v\\acc\\().4s, ", ".16b");
+fused_loop!(int16_neon, q, "smlal v\\acc\\().4s, ", ".4h");
+fused_loop!(bf16_sve, z "sve" "bf16", "bfdot z\\acc\\().s, ", ".h");
+fused_loop!(bf16_neon_bf16, q "bf16", "bfdot v\\acc\\().4s, ", ".8h");
 // Products are in V10 to V19.
 vector_loop!(int8_neon {
     extensions: [], register: q, operands: "20,21,22,23", accumulators: "0,1,2,3,4,5,6,7,8,9",

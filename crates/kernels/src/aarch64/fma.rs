@@ -2,12 +2,12 @@
 
 use super::loops::{fused_loop, vector_loop};
 
-fused_loop!(fp64_sve, z ["sve"], "fmla z\\acc\\().d, p0/m, ", ".d");
-fused_loop!(fp64_neon, q [], "fmla v\\acc\\().2d, ", ".2d");
-fused_loop!(fp64_scalar, d [], "fmadd d\\acc, ", "" => ", d\\acc");
-fused_loop!(fp32_sve, z ["sve"], "fmla z\\acc\\().s, p0/m, ", ".s");
-fused_loop!(fp32_neon, q [], "fmla v\\acc\\().4s, ", ".4s");
-fused_loop!(fp32_scalar, s [], "fmadd s\\acc, ", "" => ", s\\acc");
+fused_loop!(fp64_sve, z "sve", "fmla z\\acc\\().d, p0/m, ", ".d");
+fused_loop!(fp64_neon, q, "fmla v\\acc\\().2d, ", ".2d");
+fused_loop!(fp64_scalar, d, "fmadd d\\acc, ", "" => ", d\\acc");
+fused_loop!(fp32_sve, z "sve", "fmla z\\acc\\().s, p0/m, ", ".s");
+fused_loop!(fp32_neon, q, "fmla v\\acc\\().4s, ", ".4s");
+fused_loop!(fp32_scalar, s, "fmadd s\\acc, ", "" => ", s\\acc");
 
 /// Defines a loop of half precision, which has so few bits that an accumulator can only advance by one unit per
 /// iteration: of eleven pairs of steps, five take back what the pair before has added.

@@ -74,7 +74,7 @@ pub(super) use vector_loop;
 ///
 /// The instruction's text ends before its two sources, whose arrangement follows; `=>` is what follows the sources.
 macro_rules! fused_loop {
-    ($name:ident, $kind:tt [$($extension:literal),*], $head:literal, $from:literal
+    ($name:ident, $kind:tt $($extension:literal)*, $head:literal, $from:literal
         $(=> $tail:literal)? $(, counted $count:literal)?
     ) => {
         $crate::aarch64::loops::vector_loop!($name {
@@ -109,6 +109,9 @@ macro_rules! repeated {
     };
     (2, $text:expr) => {
         concat!($text, $text)
+    };
+    (4, $text:expr) => {
+        concat!($text, $text, $text, $text)
     };
     (5, $text:expr) => {
         concat!($text, $text, $text, $text, $text)

@@ -21,7 +21,7 @@ mod muladd;
 mod plain;
 pub(crate) mod tiles;
 
-use model::isa::{Element, Isa};
+use model::isa::{CpuOp, Element, Isa};
 
 use crate::arithmetic::common::{
     ADD32, ADD64, BF16, DOT_BF16, DOT8_SINGLE, DOT16_SINGLE, FMA16, FMA32, FMA64, MULADD16, MULADD32, MULADD64,
@@ -62,15 +62,48 @@ const MATRIX_BF16: Kernel = Kernel {
 };
 const MULADD8: Kernel = muladd(Element::Int8, "s8", "cpu-muladd/1", 1);
 
-/// The rows of some operations and elements. `@sve` is a body for scalable vectors with its pairs of steps: one row for each
-/// length of a vector, the widest first. The other rows are needs, the last part of the name, accumulators, lanes and
-/// pairs, the instructions of a step, and the body.
+const fn outer_fp64(side: usize) -> Kernel {
+    outer(Element::Fp64, "fp64", 1, Data::OuterProducts { float: Float::Fp64, side })
+}
+
+const fn outer_fp32(side: usize) -> Kernel {
+    outer(Element::Fp32, "fp32", 1, Data::OuterProducts { float: Float::Fp32, side })
+}
+
+const fn outer_fp16(side: usize) -> Kernel {
+    outer(Element::Fp16, "fp32 <- fp16 x fp16", 2, factors(Shape::Rows { side, products: 2 }, Float::Fp16))
+}
+
+const fn outer_bf16(side: usize) -> Kernel {
+    outer(Element::Bf16, BF16, 2, factors(Shape::Rows { side, products: 2 }, Float::Bf16))
+}
+
+const fn outer_int8(side: usize) -> Kernel {
+    let shape = Shape::Rows { side, products: 4 };
+    outer(Element::Int8, "s32 <- s8 x s8", 4, Data::IntegerDot { shape, first: Range::S8, second: Range::S8 })
+}
+
+/// A kernel whose lanes are the products of every row by every column, or sums of some.
+const fn outer(element: Element, types: &'static str, products: u64, data: Data) -> Kernel {
+    Kernel::of(CpuOp::Matrix, element, types, "cpu-matrix-outer/1", 2 * products, data)
+}
+
+/// The rows of some operations and elements. `@sme` is a body for outer products with its tiles and the bytes of a lane,
+/// `@sve` one for scalable vectors with its pairs of steps: one row for each length of a vector, the widest first. The
+/// other rows are needs, the last part of the name, accumulators, lanes and pairs, the instructions of a step, and the
+/// body.
 macro_rules! kernels {
-    ($($kernel:ident $stem:literal {
+    ($($kernel:tt $stem:literal {
+        $(@sme $(+ $sme_feature:ident)? [$tiles:literal of $lane:literal] $sme_step:tt $sme:ident $outer:path;)?
         $(@sve $(+ $feature:ident)? [$pairs:literal] $scalable_step:tt $scalable:path;)?
         $($row:ident $needs:ident $isa:literal $numbers:tt $step:tt $body:path;)*
     })+) => {
         &[$(
+            $(
+                kernels!(@tiles 64 Sme512, $sme, $stem, "/sme/512", [$($sme_feature)?], $tiles, $lane, $sme_step, $outer),
+                kernels!(@tiles 32 Sme256, $sme, $stem, "/sme/256", [$($sme_feature)?], $tiles, $lane, $sme_step, $outer),
+                kernels!(@tiles 16 Sme128, $sme, $stem, "/sme/128", [$($sme_feature)?], $tiles, $lane, $sme_step, $outer),
+            )?
             $(
                 kernels!(@row 64 Sve512, $kernel, $stem, "/sve/512", [$($feature)?], $pairs, $scalable_step, $scalable),
                 kernels!(@row 32 Sve256, $kernel, $stem, "/sve/256", [$($feature)?], $pairs, $scalable_step, $scalable),
@@ -78,6 +111,17 @@ macro_rules! kernels {
             )?
             $($row.row(concat!($stem, "/", $isa), $needs, $numbers, &$step, $body),)*
         )+]
+    };
+    (@tiles $bytes:literal $length:ident, $kernel:ident, $stem:literal, $end:literal, [$($feature:ident)?], $tiles:literal,
+        $lane:literal, $step:tt, $body:path
+    ) => {
+        $kernel($bytes / $lane).row(
+            concat!($stem, $end),
+            (Isa::Sme, &[Feature::$length $(, Feature::$feature)?]),
+            [$tiles, ($bytes / $lane) * ($bytes / $lane), 4],
+            &$step,
+            $body,
+        )
     };
     (@row $bytes:literal $length:ident, $kernel:ident, $stem:literal, $end:literal, [$($feature:ident)?], $pairs:literal,
         $step:tt, $body:path
@@ -124,13 +168,18 @@ pub(crate) static KERNELS: &[Kernel] = kernels! {
         DOT_BF16 NEON_BF16 "neon_bf16" [24, 4, 2] ["bfdot"] dot::bf16_neon_bf16;
     }
     MATRIX8 "matrix/int8" {
+        @sme [4 of 4] ["smopa"] outer_int8 matrix::int8_sme;
         @sve + SveI8mm [2] ["smmla"] matrix::int8_sve;
         MATRIX8 NEON_I8MM "neon_i8mm" [24, 4, 2] ["smmla"] matrix::int8_neon_i8mm;
     }
     MATRIX_BF16 "matrix/bf16" {
+        @sme [4 of 4] ["bfmopa"] outer_bf16 matrix::bf16_sme;
         @sve + SveBf16 [2] ["bfmmla"] matrix::bf16_sve;
         MATRIX_BF16 NEON_BF16 "neon_bf16" [24, 4, 2] ["bfmmla"] matrix::bf16_neon_bf16;
     }
+    _ "matrix/fp16" { @sme [4 of 4] ["fmopa"] outer_fp16 matrix::fp16_sme; }
+    _ "matrix/fp32" { @sme [4 of 4] ["fmopa"] outer_fp32 matrix::fp32_sme; }
+    _ "matrix/fp64" { @sme + SmeF64F64 [8 of 8] ["fmopa"] outer_fp64 matrix::fp64_sme; }
     MULADD8 "muladd/int8" {
         @sve [2] ["mla"] muladd::int8_sve;
         MULADD8 NEON "neon" [24, 16, 2] ["mla"] muladd::int8_neon;
