@@ -137,13 +137,10 @@ macro_rules! line {
     };
 }
 
-/// An instruction for each scalable vector of a line, whose number lies between its texts.
+/// An instruction for each scalable vector of a line, one or two, whose number lies between its texts.
 macro_rules! each_part {
     ($texts:tt) => {
-        concat!(
-            numbered!(0 $texts), ".if {parts} > 1\n", numbered!(1 $texts), ".endif\n",
-            ".if {parts} > 2\n", numbered!(2 $texts), numbered!(3 $texts), ".endif",
-        )
+        concat!(numbered!(0 $texts), ".if {parts} > 1\n", numbered!(1 $texts), ".endif")
     };
 }
 
@@ -335,9 +332,8 @@ const NEON: BlockKernel = BlockKernel {
     vector_bytes: 32,
     ..INCREMENT
 };
-const SVE128: BlockKernel = BlockKernel { isa: Isa::Sve, requires: &[Feature::Sve128], vector_bytes: 16, ..NEON };
-const SVE256: BlockKernel = BlockKernel { requires: &[Feature::Sve256], vector_bytes: 32, ..SVE128 };
-const SVE512: BlockKernel = BlockKernel { requires: &[Feature::Sve512], vector_bytes: 64, ..SVE128 };
+const SVE256: BlockKernel = BlockKernel { isa: Isa::Sve, requires: &[Feature::Sve256], vector_bytes: 32, ..NEON };
+const SVE512: BlockKernel = BlockKernel { isa: Isa::Sve, requires: &[Feature::Sve512], vector_bytes: 64, ..NEON };
 
 
 /// A row whose moves follow from its width and operation.
@@ -370,7 +366,6 @@ macro_rules! rows {
                 row(SVE512, concat!($name, "/sve/512"), $op, $sequence, $sve::<1>),
                 row(SVE256, concat!($name, "/sve/256"), $op, $sequence, $sve::<2>),
                 row(NEON, concat!($name, "/neon"), $op, $sequence, $neon),
-                row(SVE128, concat!($name, "/sve/128"), $op, $sequence, $sve::<4>),
             )+
             INCREMENT,
         ]

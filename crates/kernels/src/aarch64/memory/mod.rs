@@ -2,7 +2,7 @@
 //!
 //! All have the same registers. X9 is the job; X1 goes through the target, X2, X3 and X4 through the sources; X5 counts
 //! blocks down, X6 passes; X0 sums up how far the first pointer went. NEON moves pairs of registers, 32 bytes per
-//! instruction. Non-temporal rows load and store with the hint that data are not used again (LDNP and STNP, LDNT1D and
+//! instruction, twice what SVE of 128 bits would. Non-temporal rows load and store with the hint that data are not used again (LDNP and STNP, LDNT1D and
 //! STNT1D). DC ZVA has no row: it only writes zeros, which no row does (see [`crate::memory::pattern`]).
 
 mod bytes;
@@ -31,8 +31,6 @@ macro_rules! rows {
                 MemoryKernel::row(concat!($name, "/sve/256"), $op, (Sve, &[Feature::Sve256]), 32, $sve::<2>)
                     .$with $of_sve,
                 MemoryKernel::row(concat!($name, "/neon"), $op, (Neon, &[Feature::Asimd]), 32, $neon).$with $of_neon,
-                MemoryKernel::row(concat!($name, "/sve/128"), $op, (Sve, &[Feature::Sve128]), 16, $sve::<4>)
-                    .$with $of_sve,
             )+
             MemoryKernel::row("byte_loop/scalar", ByteLoop, (Scalar, &[]), 1, bytes::byte_loop)
                 .by(&["ldrb"], &[], "strb")
