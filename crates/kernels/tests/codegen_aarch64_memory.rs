@@ -81,7 +81,7 @@ fn accesses(instructions: &[Instruction], vector_bytes: usize) -> (Vec<Access<'_
     let mut all = Vec::new();
     for one in instructions {
         let text = one.operands.join(", ");
-        if let Some((address, behind)) = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
+        if let Some((address, behind)) = text.split_once(", [").and_then(|(_, rest)| rest.split_once(']')) {
             if one.mnemonic.starts_with("prf") {
                 continue;
             }
@@ -191,7 +191,8 @@ fn check_piece(kernel: &BlockKernel, piece: &[Instruction], bytes: usize, width:
     for (accesses, is_used, mnemonic) in sides {
         let pointers = covered(kernel.name, accesses, bytes, width);
         assert_eq!(pointers.len(), usize::from(is_used), "{}: {bytes} bytes", kernel.name);
-        let declared = |access: &&&Access| width != kernel.vector_bytes || Some(&*access.instruction.mnemonic) == mnemonic;
+        let declared =
+            |access: &&&Access| width != kernel.vector_bytes || Some(&*access.instruction.mnemonic) == mnemonic;
         assert!(accesses.iter().all(|access| declared(&access)), "{}", kernel.name);
     }
 }
@@ -275,7 +276,10 @@ fn steps(work: &[Instruction]) -> Vec<String> {
         // A chain without a register: loaded, followed, stored.
         let (Some(follow), Some(store)) = (rest.next(), rest.next()) else { panic!("{step:?} is not followed") };
         assert_eq!((&*step.operands[0], &*follow.mnemonic, &*store.mnemonic), ("x30", "ldr", "str"));
-        assert!(follow.operands == ["x30", "[x30]"] && store.operands == step.operands, "{step:?} {follow:?} {store:?}");
+        assert!(
+            follow.operands == ["x30", "[x30]"] && store.operands == step.operands,
+            "{step:?} {follow:?} {store:?}"
+        );
         steps.push(place);
     }
     steps
@@ -323,9 +327,14 @@ fn check_tile<T: Real>(tile: &Tile<T>, code: *const u8, multiply_add: &str) -> O
         assert_eq!(loaded(&left), steps * 3 * bytes, "{name}: the left column");
         covered(name, &right, steps * tile.columns * size_of::<T>(), right[0].bytes);
         assert!(right.iter().all(|access| access.pointer == "x3" && !access.stores()), "{name}");
-        let others = counts(body).into_iter().filter(|(mnemonic, _)| !mnemonic.starts_with("prf") && *mnemonic != multiply_add);
+        let others =
+            counts(body).into_iter().filter(|(mnemonic, _)| !mnemonic.starts_with("prf") && *mnemonic != multiply_add);
         let loads = accesses.len();
-        assert_eq!(others.map(|(_, count)| count).sum::<usize>(), loads + steps + 3, "{name}: a step advances one pointer");
+        assert_eq!(
+            others.map(|(_, count)| count).sum::<usize>(),
+            loads + steps + 3,
+            "{name}: a step advances one pointer"
+        );
     }
     assert_eq!(depths, BTreeSet::from([1, 4]), "{name}");
     Some(())

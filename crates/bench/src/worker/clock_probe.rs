@@ -59,7 +59,11 @@ const PACED_BY_CHAIN: f64 = 1.03;
 
 impl ClockProbe {
     pub(super) fn new(timer: Timer, imul_cycles: u32) -> Self {
-        Self { timer, add: Sized::new(&timer, &ADD, ADD_CYCLES), second: Sized::new(&timer, &SECOND, SECOND.latency_on(imul_cycles)) }
+        Self {
+            timer,
+            add: Sized::new(&timer, &ADD, ADD_CYCLES),
+            second: Sized::new(&timer, &SECOND, SECOND.latency_on(imul_cycles)),
+        }
     }
 
     pub(super) fn look(&self) -> Look {

@@ -25,15 +25,61 @@ const _: () = assert!(offset_of!(State, target) == offset_of!(State, source) + 8
 macro_rules! scrambled {
     ($block:literal, $counter:literal, $first:literal, $second:literal) => {
         concat!(
-            "and ", $block, ", ", $counter, ", x9\n",
-            "add ", $counter, ", ", $counter, ", x8\n",
-            "lsr x13, ", $block, ", x10\neor ", $block, ", ", $block, ", x13\n",
-            "mul ", $block, ", ", $block, ", ", $first, "\n",
-            "and ", $block, ", ", $block, ", x9\n",
-            "lsr x13, ", $block, ", x10\neor ", $block, ", ", $block, ", x13\n",
-            "mul ", $block, ", ", $block, ", ", $second, "\n",
-            "and ", $block, ", ", $block, ", x9\n",
-            "lsr x13, ", $block, ", x10\neor ", $block, ", ", $block, ", x13\n",
+            "and ",
+            $block,
+            ", ",
+            $counter,
+            ", x9\n",
+            "add ",
+            $counter,
+            ", ",
+            $counter,
+            ", x8\n",
+            "lsr x13, ",
+            $block,
+            ", x10\neor ",
+            $block,
+            ", ",
+            $block,
+            ", x13\n",
+            "mul ",
+            $block,
+            ", ",
+            $block,
+            ", ",
+            $first,
+            "\n",
+            "and ",
+            $block,
+            ", ",
+            $block,
+            ", x9\n",
+            "lsr x13, ",
+            $block,
+            ", x10\neor ",
+            $block,
+            ", ",
+            $block,
+            ", x13\n",
+            "mul ",
+            $block,
+            ", ",
+            $block,
+            ", ",
+            $second,
+            "\n",
+            "and ",
+            $block,
+            ", ",
+            $block,
+            ", x9\n",
+            "lsr x13, ",
+            $block,
+            ", x10\neor ",
+            $block,
+            ", ",
+            $block,
+            ", x13\n",
         )
     };
 }
@@ -64,8 +110,16 @@ macro_rules! next {
 macro_rules! constant {
     ($register:literal, $value:expr) => {
         concat!(
-            "movz ", $register, ", #(", $value, " & 0xffff)\n",
-            "movk ", $register, ", #(", $value, " >> 16), lsl #16",
+            "movz ",
+            $register,
+            ", #(",
+            $value,
+            " & 0xffff)\n",
+            "movk ",
+            $register,
+            ", #(",
+            $value,
+            " >> 16), lsl #16",
         )
     };
 }
@@ -131,8 +185,8 @@ macro_rules! pieces {
 macro_rules! line {
     ($move:literal $digit:literal $cursor:literal $at:literal) => {
         concat!(
-            $move, " q", $digit, "0, q", $digit, "1, [", $cursor, ", #", $at, "]\n",
-            $move, " q", $digit, "2, q", $digit, "3, [", $cursor, ", #", $at, "+32]",
+            $move, " q", $digit, "0, q", $digit, "1, [", $cursor, ", #", $at, "]\n", $move, " q", $digit, "2, q",
+            $digit, "3, [", $cursor, ", #", $at, "+32]",
         )
     };
 }
@@ -148,7 +202,7 @@ macro_rules! reads {
     ($neon:ident $sve:ident $words:ident, $order:ident $order_of_words:ident) => {
         reads!(@ $neon, $order, clear: ["movi v", ".2d, #0"],
             chunk: [
-                group!("0,128,256,384", moved!(neon "ldp" "2" x4), eight!(["add v", ".2d, v", ".2d, v2", ".2d"])),
+                group!("0,128,256,384", moved!([neon "ldp"] "2" x4), eight!(["add v", ".2d, v", ".2d, v2", ".2d"])),
                 "add x4, x4, #512"
             ],
             line: [
@@ -157,7 +211,7 @@ macro_rules! reads {
             reduce: "add v0.2d, v0.2d, v\\i\\().2d", store: "str q0, [x0, #{sums}]");
         reads!(@ $sve<PARTS>, $order, clear: ["mov z", ".d, #0"],
             chunk: [
-                ".rept {parts}", moved!(sve "ld1d" "p0/z" "2" x4), eight!(["add z", ".d, z", ".d, z2", ".d"]),
+                ".rept {parts}", moved!([sve "ld1d" "p0/z"] "2" x4), eight!(["add z", ".d, z", ".d, z2", ".d"]),
                 "addvl x4, x4, #8\n.endr"
             ],
             line: [
@@ -248,13 +302,13 @@ macro_rules! copies {
     ($neon:ident $sve:ident $words:ident, $order:ident $order_of_words:ident) => {
         copies!(@ $neon, $order,
             chunk: [
-                group!("0,128,256,384", moved!(neon "ldp" "" x4), moved!(neon "stp" "" x5)),
+                group!("0,128,256,384", moved!([neon "ldp"] "" x4), moved!([neon "stp"] "" x5)),
                 "add x4, x4, #512\nadd x5, x5, #512"
             ],
             line: [line!("ldp" "" "x4" "0"), line!("stp" "" "x5" "0")]);
         copies!(@ $sve<PARTS>, $order,
             chunk: [
-                ".rept {parts}", moved!(sve "ld1d" "p0/z" "" x4), moved!(sve "st1d" "p0" "" x5),
+                ".rept {parts}", moved!([sve "ld1d" "p0/z"] "" x4), moved!([sve "st1d" "p0"] "" x5),
                 "addvl x4, x4, #8\naddvl x5, x5, #8\n.endr"
             ],
             line: [
@@ -325,25 +379,13 @@ const INCREMENT: BlockKernel = BlockKernel {
     body: increment_random_words,
 };
 /// What the rows of a width have in common.
-const NEON: BlockKernel = BlockKernel {
-    blocks: Blocks::Any,
-    isa: Isa::Neon,
-    requires: &[Feature::Asimd],
-    vector_bytes: 32,
-    ..INCREMENT
-};
+const NEON: BlockKernel =
+    BlockKernel { blocks: Blocks::Any, isa: Isa::Neon, requires: &[Feature::Asimd], vector_bytes: 32, ..INCREMENT };
 const SVE256: BlockKernel = BlockKernel { isa: Isa::Sve, requires: &[Feature::Sve256], vector_bytes: 32, ..NEON };
 const SVE512: BlockKernel = BlockKernel { isa: Isa::Sve, requires: &[Feature::Sve512], vector_bytes: 64, ..NEON };
 
-
 /// A row whose moves follow from its width and operation.
-const fn row(
-    like: BlockKernel,
-    name: &'static str,
-    op: MemoryOp,
-    sequence: Sequence,
-    body: Body,
-) -> BlockKernel {
+const fn row(like: BlockKernel, name: &'static str, op: MemoryOp, sequence: Sequence, body: Body) -> BlockKernel {
     let (load, store) = match like.isa {
         Isa::Scalar => ("ldr", "str"),
         Isa::Neon => ("ldp", "stp"),

@@ -37,7 +37,9 @@ pub(crate) fn tiles() -> Vec<BoundTile<f32>> {
 
 #[test]
 fn rounds_to_the_nearest_bf16_and_halves_to_even() {
-    for (tile, number) in tiles().into_iter().flat_map(|tile| boundary_numbers().into_iter().map(move |one| (tile, one))) {
+    for (tile, number) in
+        tiles().into_iter().flat_map(|tile| boundary_numbers().into_iter().map(move |one| (tile, one)))
+    {
         let mut pair = [0.0];
         tile.round(&[number], None, &mut pair);
         let expected = u32::from(brain::nearest(number));

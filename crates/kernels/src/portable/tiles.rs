@@ -12,11 +12,11 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+pub(crate) use core::arch::aarch64::{float32x4_t as Four, float64x2_t as Two};
 /// Numbers that any processor of this architecture computes together.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use core::arch::x86_64::{__m128 as Four, __m128d as Two};
-#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
-pub(crate) use core::arch::aarch64::{float32x4_t as Four, float64x2_t as Two};
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) type Two = [f64; 2];
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]

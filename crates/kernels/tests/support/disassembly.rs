@@ -62,5 +62,8 @@ pub(crate) fn loops(all: &[Instruction]) -> Vec<std::ops::Range<usize>> {
     let begin = |one: &Instruction| usize::from_str_radix(one.operands[0].strip_prefix("0x")?, 16).ok();
     let ends = (0..all.len()).filter(|end| all[*end].mnemonic == "b.ne");
     let found = ends.map(|end| begin(&all[end]).unwrap_or_default() / INSTRUCTION..end + 1);
-    found.filter(|range| range.start < range.end).inspect(|range| assert_eq!(all[range.end - 2].mnemonic, "subs")).collect()
+    found
+        .filter(|range| range.start < range.end)
+        .inspect(|range| assert_eq!(all[range.end - 2].mnemonic, "subs"))
+        .collect()
 }

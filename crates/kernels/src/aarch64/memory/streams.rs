@@ -86,7 +86,7 @@ macro_rules! group {
 /// Moves four pairs of vectors (`neon`), or eight scalable ones (`sve`), between memory and vectors 0 to 7 or, with the
 /// digit 2, 20 to 27.
 macro_rules! moved {
-    (neon $move:literal $digit:literal $cursor:ident) => {
+    ([neon $move:literal] $digit:literal $cursor:ident) => {
         concat!(
             moved!(@ $move, $digit, "0", "1", $cursor, 0), moved!(@ $move, $digit, "2", "3", $cursor, 32),
             moved!(@ $move, $digit, "4", "5", $cursor, 64), moved!(@ $move, $digit, "6", "7", $cursor, 96),
@@ -95,7 +95,7 @@ macro_rules! moved {
     (@ $move:literal, $digit:literal, $low:literal, $high:literal, $cursor:ident, $at:literal) => {
         concat!($move, " q", $digit, $low, ", q", $digit, $high, ", [", stringify!($cursor), ", #\\group + ", $at, "]\n")
     };
-    (sve $move:literal $predicate:literal $digit:literal $cursor:ident) => {
+    ([sve $move:literal $predicate:literal] $digit:literal $cursor:ident) => {
         eight!([
             concat!($move, " {{z", $digit), concat!(".d}}, ", $predicate, ", [", stringify!($cursor), ", #"), ", mul vl]"
         ])
@@ -138,31 +138,25 @@ macro_rules! combined {
      [$($cursor:ident)+] from $sources:tt, neon: $of_neon:expr, sve: $of_sve:expr) => {
         stream!($neon, [$($cursor)+], setup: ["ldr q16, [x9, #64]"],
             block: [
-                group!("0,128,256,384", combined!(@steps neon $ldp, $sources, $of_neon), moved!(neon $stp "" x1)),
+                group!("0,128,256,384", combined!(@steps [neon $ldp], $sources, $of_neon), moved!([neon $stp] "" x1)),
                 $(concat!("add ", stringify!($cursor), ", ", stringify!($cursor), ", #512"),)+
             ],
             finish: [$($fence)?]);
         stream!($sve<GROUPS>, [$($cursor)+], setup: ["ld1rd {{z16.d}}, p0/z, [x9, #64]"],
             block: [
                 ".rept {groups}",
-                combined!(@steps sve $ld1 "p0/z", $sources, $of_sve),
-                moved!(sve $st1 "p0" "" x1),
+                combined!(@steps [sve $ld1 "p0/z"], $sources, $of_sve),
+                moved!([sve $st1 "p0"] "" x1),
                 $(concat!("addvl ", stringify!($cursor), ", ", stringify!($cursor), ", #8"),)+
                 ".endr",
             ],
             finish: [$($fence)?]);
     };
-    (@steps $set:ident $load:literal $($predicate:literal)?, [$first:ident], $compute:expr) => {
-        concat!(moved!($set $load $($predicate)? "" $first), $compute)
+    (@steps $loads:tt, [$first:ident], $compute:expr) => {
+        concat!(moved!($loads "" $first), $compute)
     };
-    (@steps $set:ident $load:literal $($predicate:literal)?, [$first:ident $($next:ident)+], $compute:expr) => {
-        concat!(
-            moved!($set $load $($predicate)? "" $first),
-            $(combined!(@next $set $load [$($predicate)?] $next), $compute,)+
-        )
-    };
-    (@next $set:ident $load:literal [$($predicate:literal)?] $next:ident) => {
-        moved!($set $load $($predicate)? "2" $next)
+    (@steps $loads:tt, [$first:ident $($next:ident)+], $compute:expr) => {
+        concat!(moved!($loads "" $first), $(moved!($loads "2" $next), $compute,)+)
     };
 }
 pub(in crate::aarch64) use {begin, eight, four, group, moved, numbered};

@@ -8,10 +8,10 @@ use crate::memory::kernel::Job;
 stream!(read_neon, [x2], setup: ["movi v16.2d, #0", "movi v17.2d, #0"],
     block: [
         ".irp half, 0,256",
-        group!("\\half", moved!(neon "ldp" "" x2)),
+        group!("\\half", moved!([neon "ldp"] "" x2)),
         "add v16.2d, v16.2d, v0.2d",
         "add v17.2d, v17.2d, v1.2d",
-        group!("\\half+128", moved!(neon "ldp" "2" x2)),
+        group!("\\half+128", moved!([neon "ldp"] "2" x2)),
         ".endr",
         "add x2, x2, #512",
     ],
@@ -19,7 +19,7 @@ stream!(read_neon, [x2], setup: ["movi v16.2d, #0", "movi v17.2d, #0"],
 stream!(read_sve<GROUPS>, [x2], setup: ["mov z16.d, #0"],
     block: [
         ".rept {groups}",
-        moved!(sve "ld1d" "p0/z" "" x2),
+        moved!([sve "ld1d" "p0/z"] "" x2),
         "add z16.d, z16.d, z0.d",
         "addvl x2, x2, #8",
         ".endr",
@@ -31,23 +31,23 @@ macro_rules! write {
     ($neon:ident, $stp:literal, $sve:ident, $st1:literal, [$($fence:literal)?]) => {
         stream!($neon, [x1],
             setup: [
-                "ldr q16, [x9, #64]", group!("128", moved!(neon "ldp" "" x9)), group!("256", moved!(neon "ldp" "2" x9))
+                "ldr q16, [x9, #64]", group!("128", moved!([neon "ldp"] "" x9)), group!("256", moved!([neon "ldp"] "2" x9))
             ],
             block: [
                 ".irp half, 0,256",
-                group!("\\half", moved!(neon $stp "" x1), eight!(["add v", ".2d, v", ".2d, v16.2d"])),
-                group!("\\half+128", moved!(neon $stp "2" x1), eight!(["add v2", ".2d, v2", ".2d, v16.2d"])),
+                group!("\\half", moved!([neon $stp] "" x1), eight!(["add v", ".2d, v", ".2d, v16.2d"])),
+                group!("\\half+128", moved!([neon $stp] "2" x1), eight!(["add v2", ".2d, v2", ".2d, v16.2d"])),
                 ".endr",
                 "add x1, x1, #512",
             ],
             finish: [$($fence)?]);
         stream!($sve<GROUPS>, [x1],
             setup: [
-                "ld1rd {{z16.d}}, p0/z, [x9, #64]", "add x7, x9, #128", moved!(sve "ld1d" "p0/z" "" x7)
+                "ld1rd {{z16.d}}, p0/z, [x9, #64]", "add x7, x9, #128", moved!([sve "ld1d" "p0/z"] "" x7)
             ],
             block: [
                 ".rept {groups}",
-                moved!(sve $st1 "p0" "" x1),
+                moved!([sve $st1 "p0"] "" x1),
                 eight!(["add z", ".d, z", ".d, z16.d"]),
                 "addvl x1, x1, #8",
                 ".endr",
