@@ -12,7 +12,8 @@ macro_rules! vector_loop {
     ($name:ident {
         extensions: [$($extension:literal),*], register: $kind:tt,
         operands: $operands:literal, accumulators: $accumulators:literal,
-        body: $($times:tt x [$($step:expr),+ $(,)?]),+ $(, counted: $count:literal)? $(,)?
+        $(counted: $count:literal,)?
+        body: $($times:tt x [$($step:expr),+ $(,)?]),+ $(,)?
     }) => {
         #[unsafe(naked)]
         pub(super) unsafe extern "C" fn $name(registers: &mut $crate::arithmetic::registers::RegisterFile, iterations: u64) {
@@ -81,10 +82,11 @@ macro_rules! fused_loop {
             extensions: [$($extension),*], register: $kind,
             operands: "0,1,2,3",
             accumulators: "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27",
+            $(counted: $count,)?
             body: 2 x [
                 $crate::aarch64::loops::sources!($kind, $head, "0", "1", $from $(, $tail)?),
                 $crate::aarch64::loops::sources!($kind, $head, "2", "3", $from $(, $tail)?),
-            ] $(, counted: $count)?
+            ],
         });
     };
 }

@@ -1,5 +1,6 @@
 //! Matrix products in vectors (I8MM, BF16): in each 128 bits 2 x 2 sums, each of eight products of bytes or four of bf16;
-//! and outer products in tiles (SME), of one vector's elements by another's.
+//! and outer products in tiles (SME), of one vector's elements by another's. Bytes have no outer product yet: QEMU up to 8.2
+//! computes SMOPA wrongly (its issue 2083), so that tests could not check one.
 
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -77,7 +78,6 @@ macro_rules! outer_loop {
         )
     };
 }
-outer_loop!(int8_sme, ["sme"], "0,1,2,3" of ".s", "w", "cntw", "smopa za\\acc\\().s, ", ".b");
 outer_loop!(bf16_sme, ["sme"], "0,1,2,3" of ".s", "w", "cntw", "bfmopa za\\acc\\().s, ", ".h");
 outer_loop!(fp16_sme, ["sme"], "0,1,2,3" of ".s", "w", "cntw", "fmopa za\\acc\\().s, ", ".h");
 outer_loop!(fp32_sme, ["sme"], "0,1,2,3" of ".s", "w", "cntw", "fmopa za\\acc\\().s, ", ".s");

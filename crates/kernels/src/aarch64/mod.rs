@@ -78,11 +78,6 @@ const fn outer_bf16(side: usize) -> Kernel {
     outer(Element::Bf16, BF16, 2, factors(Shape::Rows { side, products: 2 }, Float::Bf16))
 }
 
-const fn outer_int8(side: usize) -> Kernel {
-    let shape = Shape::Rows { side, products: 4 };
-    outer(Element::Int8, "s32 <- s8 x s8", 4, Data::IntegerDot { shape, first: Range::S8, second: Range::S8 })
-}
-
 /// A kernel whose lanes are the products of every row by every column, or sums of some.
 const fn outer(element: Element, types: &'static str, products: u64, data: Data) -> Kernel {
     Kernel::of(CpuOp::Matrix, element, types, "cpu-matrix-outer/1", 2 * products, data)
@@ -168,7 +163,6 @@ pub(crate) static KERNELS: &[Kernel] = kernels! {
         DOT_BF16 NEON_BF16 "neon_bf16" [24, 4, 2] ["bfdot"] dot::bf16_neon_bf16;
     }
     MATRIX8 "matrix/int8" {
-        @sme [4 of 4] ["smopa"] outer_int8 matrix::int8_sme;
         @sve + SveI8mm [2] ["smmla"] matrix::int8_sve;
         MATRIX8 NEON_I8MM "neon_i8mm" [24, 4, 2] ["smmla"] matrix::int8_neon_i8mm;
     }

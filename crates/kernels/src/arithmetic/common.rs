@@ -1,5 +1,4 @@
 //! What the rows of one operation and element have in common on every architecture.
-#![allow(dead_code, reason = "an architecture without a folder has rows of its own")]
 
 use model::isa::{CpuOp, Element};
 
