@@ -21,69 +21,6 @@ use crate::memory::blocks::kernel::{BlockKernel, Blocks, Body, Sequence, State, 
 // The bodies load or store both counters at once.
 const _: () = assert!(offset_of!(State, target) == offset_of!(State, source) + 8 && offset_of!(State, lanes) == 0);
 
-/// The scramble of a counter: the text of `State::scrambled`.
-macro_rules! scrambled {
-    ($block:literal, $counter:literal, $first:literal, $second:literal) => {
-        concat!(
-            "and ",
-            $block,
-            ", ",
-            $counter,
-            ", x9\n",
-            "add ",
-            $counter,
-            ", ",
-            $counter,
-            ", x8\n",
-            "lsr x13, ",
-            $block,
-            ", x10\neor ",
-            $block,
-            ", ",
-            $block,
-            ", x13\n",
-            "mul ",
-            $block,
-            ", ",
-            $block,
-            ", ",
-            $first,
-            "\n",
-            "and ",
-            $block,
-            ", ",
-            $block,
-            ", x9\n",
-            "lsr x13, ",
-            $block,
-            ", x10\neor ",
-            $block,
-            ", ",
-            $block,
-            ", x13\n",
-            "mul ",
-            $block,
-            ", ",
-            $block,
-            ", ",
-            $second,
-            "\n",
-            "and ",
-            $block,
-            ", ",
-            $block,
-            ", x9\n",
-            "lsr x13, ",
-            $block,
-            ", x10\neor ",
-            $block,
-            ", ",
-            $block,
-            ", x13\n",
-        )
-    };
-}
-
 /// The offset in bytes of the next block: of the source in X4, of the target in X5.
 macro_rules! next {
     (ascending source) => {
@@ -93,34 +30,16 @@ macro_rules! next {
         "mov x5, x7\nadd x7, x7, x8"
     };
     (random source) => {
-        concat!(scrambled!("x4", "x6", "x16", "x17"), "mul x4, x4, x11")
+        "assay_scramble x4, x6, x16, x17\nmul x4, x4, x11"
     };
     (random target) => {
-        concat!(scrambled!("x5", "x7", "x19", "x20"), "mul x5, x5, x11")
+        "assay_scramble x5, x7, x19, x20\nmul x5, x5, x11"
     };
     (random_words source) => {
-        concat!(scrambled!("x4", "x6", "x16", "x17"), "lsl x4, x4, #3")
+        "assay_scramble x4, x6, x16, x17\nlsl x4, x4, #3"
     };
     (random_words target) => {
-        concat!(scrambled!("x5", "x7", "x19", "x20"), "lsl x5, x5, #3")
-    };
-}
-
-/// A multiplier in a register, as two halves.
-macro_rules! constant {
-    ($register:literal, $value:expr) => {
-        concat!(
-            "movz ",
-            $register,
-            ", #(",
-            $value,
-            " & 0xffff)\n",
-            "movk ",
-            $register,
-            ", #(",
-            $value,
-            " >> 16), lsl #16",
-        )
+        "assay_scramble x5, x7, x19, x20\nlsl x5, x5, #3"
     };
 }
 
@@ -136,16 +55,33 @@ macro_rules! for_each_block {
         ) {
             naked_asm!(
                 $(begin!($parts),)?
+                ".macro assay_constant register, value",
+                "movz \\register, #(\\value & 0xffff)",
+                "movk \\register, #(\\value >> 16), lsl #16",
+                ".endm",
+                // The text of `State::scrambled`.
+                ".macro assay_scramble block, counter, first, second",
+                "and \\block, \\counter, x9",
+                "add \\counter, \\counter, x8",
+                ".irp factor, \\first, \\second",
+                "lsr x13, \\block, x10",
+                "eor \\block, \\block, x13",
+                "mul \\block, \\block, \\factor",
+                "and \\block, \\block, x9",
+                ".endr",
+                "lsr x13, \\block, x10",
+                "eor \\block, \\block, x13",
+                ".endm",
                 "stp x19, x20, [sp, #-16]!",
                 "ldp x6, x7, [x0, #{source}]",
                 "ldr x8, [x0, #{step}]",
                 "ldr x9, [x0, #{mask}]",
                 "ldr x10, [x0, #{shift}]",
                 "ldr x11, [x0, #{block_bytes}]",
-                constant!("x16", multiplier!(source 0)),
-                constant!("x17", multiplier!(source 1)),
-                constant!("x19", multiplier!(target 0)),
-                constant!("x20", multiplier!(target 1)),
+                concat!("assay_constant x16, ", multiplier!(source 0)),
+                concat!("assay_constant x17, ", multiplier!(source 1)),
+                concat!("assay_constant x19, ", multiplier!(target 0)),
+                concat!("assay_constant x20, ", multiplier!(target 1)),
                 $($before,)*
                 "cbz x1, 9f",
                 ".p2align 6",
@@ -158,6 +94,8 @@ macro_rules! for_each_block {
                 "stp x6, x7, [x0, #{source}]",
                 "ldp x19, x20, [sp], #16",
                 "ret",
+                ".purgem assay_constant",
+                ".purgem assay_scramble",
                 source = const offset_of!(State, source),
                 step = const offset_of!(State, step),
                 mask = const offset_of!(State, mask),

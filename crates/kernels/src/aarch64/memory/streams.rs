@@ -28,8 +28,8 @@ macro_rules! start {
 }
 
 /// Defines a stream by the pointers that it advances, what it does once before the first block (`setup`), to each
-/// `block`, and behind the last one (`finish`); `count` makes other iterations of the blocks. A body of scalable vectors has the number of its groups of eight vectors
-/// in a block as a parameter.
+/// `block`, and behind the last one (`finish`); `count` makes other iterations of the blocks. A body of scalable vectors
+/// has the number of its groups of eight vectors in a block as a parameter.
 macro_rules! stream {
     ($name:ident $(<$groups:ident>)?, [$first:ident $($other:ident)*], setup: [$($setup:expr),*],
      $(count: $count:literal,)? block: [$($block:expr),+ $(,)?], finish: [$($finish:expr),*]) => {
