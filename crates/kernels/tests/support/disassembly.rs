@@ -1,6 +1,7 @@
 //! Functions of this program on 64-bit Arm, disassembled by binutils.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes that the longest function does not exceed, and those of one instruction.
 const LONGEST: usize = 4096;
@@ -42,7 +43,9 @@ fn words(start: *const u8) -> Vec<u32> {
 /// The instructions of the function at `start`; none where no disassembler is installed.
 pub(crate) fn function(start: *const u8) -> Option<Vec<Instruction>> {
     let code: Vec<u8> = words(start).into_iter().flat_map(u32::to_le_bytes).collect();
-    let file = std::env::temp_dir().join(format!("assay-codegen-{}-{start:p}", std::process::id()));
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("assay-codegen-{}-{number}", std::process::id()));
     std::fs::write(&file, &code).unwrap();
     let tools = ["aarch64-linux-gnu-objdump", "objdump"];
     let decode = |tool: &&str| {
