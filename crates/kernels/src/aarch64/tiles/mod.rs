@@ -20,14 +20,14 @@ use crate::features::{Feature, Needs};
 use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, lanes};
 
 pub(crate) static FP64: &[Tile<f64>] = &[
-    Tile::row("sve512/24x8", SVE512, [24, 8], fp64_sve, fp64_columns),
-    Tile::row("sve256/12x8", SVE256, [12, 8], fp64_sve, fp64_columns),
+    Tile::row("sve/24x8", SVE512, [24, 8], fp64_sve, fp64_columns),
+    Tile::row("sve/12x8", SVE256, [12, 8], fp64_sve, fp64_columns),
     Tile::row("neon/6x8", NEON, [6, 8], fp64_neon, fp64_columns),
     FP64_SCALAR,
 ];
 pub(crate) static FP32: &[Tile<f32>] = &[
-    Tile::row("sve512/48x8", SVE512, [48, 8], fp32_sve, fp32_columns),
-    Tile::row("sve256/24x8", SVE256, [24, 8], fp32_sve, fp32_columns),
+    Tile::row("sve/48x8", SVE512, [48, 8], fp32_sve, fp32_columns),
+    Tile::row("sve/24x8", SVE256, [24, 8], fp32_sve, fp32_columns),
     FP32_NEON,
     FP32_SCALAR,
 ];

@@ -19,7 +19,7 @@ use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
-use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, Lanes, eliminate, lanes};
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, lanes};
 
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
