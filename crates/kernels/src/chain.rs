@@ -32,8 +32,27 @@ pub static ADD: Chain = Chain {
     body: native::chain::add::<{ Chain::LENGTH }>,
 };
 
-/// Another instruction: [`latency_on`](Chain::latency_on) a core.
-pub static SECOND: Chain = native::chain::SECOND;
+/// Three cycles per multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
+/// (`InstLatx64`): [`Chain::latency_on`].
+#[cfg(not(all(target_arch = "aarch64", target_os = "linux")))]
+pub static SECOND: Chain = Chain {
+    name: "imul",
+    instruction: "imul",
+    latency: 3,
+    step: u64::wrapping_mul,
+    body: native::chain::imul::<{ Chain::LENGTH }>,
+};
+
+/// One cycle per subtraction. No multiplication serves: one of 64 bits takes from two cycles (Neoverse V1, N2 and V2) to five
+/// (Cortex-A72 and A64FX; Arm's software optimization guides, Fujitsu's A64FX microarchitecture manual).
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+pub static SECOND: Chain = Chain {
+    name: "sub",
+    instruction: "sub",
+    latency: 1,
+    step: u64::wrapping_sub,
+    body: native::chain::sub::<{ Chain::LENGTH }>,
+};
 
 /// Both chains.
 pub static CHAINS: [&Chain; 2] = [&ADD, &SECOND];

@@ -2,13 +2,6 @@
 
 use core::arch::naked_asm;
 
-use crate::chain::Chain;
-
-/// Three cycles per multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
-/// (`InstLatx64`).
-pub(crate) const SECOND: Chain =
-    Chain { name: "imul", instruction: "imul", latency: 3, step: u64::wrapping_mul, body: imul::<{ Chain::LENGTH }> };
-
 /// Defines a chain of one two-operand instruction from RSI into RAX; RDI is the start, RDX the number of iterations.
 macro_rules! chain {
     ($name:ident, $instruction:literal) => {

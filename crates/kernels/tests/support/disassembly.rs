@@ -60,7 +60,6 @@ pub(crate) fn function(start: *const u8) -> Option<Vec<Instruction>> {
 }
 
 /// The loops of a function, innermost first, each with its end: a count down and a jump back.
-#[allow(dead_code, reason = "only some of those that include this file look at several loops")]
 pub(crate) fn loops(all: &[Instruction]) -> Vec<std::ops::Range<usize>> {
     let begin = |one: &Instruction| usize::from_str_radix(one.operands[0].strip_prefix("0x")?, 16).ok();
     let ends = (0..all.len()).filter(|end| all[*end].mnemonic == "b.ne");

@@ -2,8 +2,8 @@
 //!
 //! All have the same registers. X9 is the job; X1 goes through the target, X2, X3 and X4 through the sources; X5 counts
 //! blocks down, X6 passes; X0 sums up how far the first pointer went. NEON moves pairs of registers, 32 bytes per
-//! instruction, twice what SVE of 128 bits would. Non-temporal rows load and store with the hint that data are not used again (LDNP and STNP, LDNT1D and
-//! STNT1D). DC ZVA has no row: it only writes zeros, which no row does (see [`crate::memory::pattern`]).
+//! instruction, twice what SVE of 128 bits would. Non-temporal rows load and store with the hint that data are not used
+//! again (LDNP and STNP, LDNT1D and STNT1D).
 
 mod bytes;
 mod fp64;
@@ -12,8 +12,8 @@ mod words;
 
 use model::isa::Isa::{Neon, Scalar, Sve};
 use model::isa::MemoryOp::{
-    Add, AddNt, ByteLoop, Copy, CopyNt, Mix11, Mix21, Mix31, Read, Scale, ScaleNt, Triad, TriadNt, Update, Write,
-    WriteNt,
+    Add, AddNt, ByteLoop, Copy, CopyNt, DcZva, Mix11, Mix21, Mix31, Read, Scale, ScaleNt, Triad, TriadNt, Update,
+    Write, WriteNt,
 };
 
 use crate::features::Feature;
@@ -33,6 +33,9 @@ macro_rules! rows {
                 MemoryKernel::row(concat!($name, "/neon"), $op, (Neon, &[Feature::Asimd]), 32, $module::$neon)
                     .$with $of_neon,
             )+
+            MemoryKernel::row("dc_zva/scalar", DcZva, (Scalar, &[Feature::DcZva]), 1, bytes::dc_zva)
+                .by(&[], &[], "dc")
+                .of_bytes(Stride::Zeroed),
             MemoryKernel::row("byte_loop/scalar", ByteLoop, (Scalar, &[]), 1, bytes::byte_loop)
                 .by(&["ldrb"], &[], "strb")
                 .of_bytes(Stride::Byte),

@@ -126,7 +126,7 @@ macro_rules! numbered {
 }
 
 /// Defines the loops of pairs and of scalable vectors that load vectors of the first source and of each next one,
-/// compute after each next load, or once if there is none, and store vectors 0 to 7 at X1; vector 16 is the operand.
+/// compute after each next load, or once without a next one, and store vectors 0 to 7 at X1; vector 16 is the operand.
 macro_rules! combined {
     ($neon:ident $sve:ident through the cache, $($rest:tt)+) => {
         combined!(@ $neon, "ldp", "stp", $sve, "ld1d", "st1d", [], $($rest)+);

@@ -1,14 +1,9 @@
 //! The machine code of memory loops, chains and tiles of 64-bit Arm, disassembled by binutils, against their rows.
-#![cfg(all(target_arch = "aarch64", target_os = "linux"))]
-
-#[path = "support/disassembly.rs"]
-mod disassembly;
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use disassembly::{INSTRUCTION, Instruction, function, loops};
+use crate::disassembly::{INSTRUCTION, Instruction, function, loops};
+use crate::skip;
 use kernels::blocks::{BLOCK_KERNELS, BlockKernel, Blocks, Sequence, order_code};
 use kernels::chain::{CHAINS, Chain};
 use kernels::chase::{Chase, MOST_CHAINS};
@@ -177,8 +172,26 @@ fn check_stream(kernel: &MemoryKernel) -> Option<()> {
 
 #[test]
 fn memory_loops_move_each_declared_byte_once_by_the_declared_instructions() {
-    let outcome = MEMORY_KERNELS.iter().try_for_each(check_stream);
+    let streams = MEMORY_KERNELS.iter().filter(|kernel| kernel.stride != Stride::Zeroed);
+    let outcome = streams.into_iter().try_for_each(check_stream);
     decoded("memory_loops_move_each_declared_byte_once_by_the_declared_instructions", outcome);
+}
+
+#[test]
+fn zeroing_stores_only_where_the_instruction_would_zero_too_much() {
+    let kernel = MEMORY_KERNELS.iter().find(|kernel| kernel.op == MemoryOp::DcZva).unwrap();
+    let outcome = function(kernel.code()).map(|all| {
+        let at = all.iter().position(|one| one.mnemonic == "dc").unwrap();
+        assert_eq!((&*all[at].operands.concat(), &*all[at + 2].mnemonic), ("zvax1", "b"));
+        // It begins with the comparison and the jump behind the loop.
+        let jump = usize::from_str_radix(all[at + 2].operands[0].trim_start_matches("0x"), 16).unwrap();
+        assert_eq!(jump / INSTRUCTION, at - 2);
+        assert!((kernel.code().addr() + jump).is_multiple_of(LINE));
+        let body = counts(&all[at - 2..=at + 2]);
+        assert_eq!(body, BTreeMap::from([("cmp", 1), ("b.cs", 1), ("dc", 1), ("add", 1), ("b", 1)]));
+        assert_eq!((counts(&all)["dc"], counts(&all)["stp"]), (1, 2 * LINE / 16));
+    });
+    decoded("zeroing_stores_only_where_the_instruction_would_zero_too_much", outcome);
 }
 
 /// Checks the loads and stores of a loop against its row and the bytes on each side.

@@ -1,14 +1,9 @@
 //! The machine code of every loop of 64-bit Arm, disassembled by binutils, against the work that its row declares.
-#![cfg(all(target_arch = "aarch64", target_os = "linux"))]
-
-#[path = "support/disassembly.rs"]
-mod disassembly;
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use disassembly::{INSTRUCTION, Instruction, function};
+use crate::disassembly::{INSTRUCTION, Instruction, function};
+use crate::skip;
 use kernels::table::{KERNELS, Kernel};
 use model::isa::CpuOp;
 
