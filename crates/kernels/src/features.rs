@@ -130,6 +130,8 @@ features! {
         Sme512: "sme of 512 bits", hwcap2 23, streaming_bytes 64;
         /// Outer products of fp64.
         SmeF64F64: "smef64f64", hwcap2 25;
+        /// Zeroing of a block of memory by an instruction.
+        DcZva: "dc zva", permits 0;
     }
 }
 
@@ -200,6 +202,8 @@ pub struct ArmFacts {
     pub vector_bytes: u64,
     /// The same in streaming mode; 0 without SME.
     pub streaming_bytes: u64,
+    /// Bit 0: the register DCZID_EL0 permits DC ZVA.
+    pub permits: u64,
 }
 
 impl Features {

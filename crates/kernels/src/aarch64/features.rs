@@ -39,11 +39,19 @@ macro_rules! length {
 length!(vector_bytes, "sve", "rdvl");
 length!(streaming_bytes, "sme", "rdsvl");
 
+/// Whether DC ZVA is permitted: bit 4 of DCZID_EL0 is clear.
+fn permits_zva() -> bool {
+    let register: u64;
+    // SAFETY: every process may read this register, which changes nothing.
+    unsafe { asm!("mrs {}, dczid_el0", out(reg) register, options(nomem, nostack, preserves_flags)) };
+    register & 1 << 4 == 0
+}
+
 pub(crate) fn detect() -> Features {
     let (hwcap, hwcap2) = (getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
     // SAFETY: HWCAP reports SVE.
     let vector_bytes = if hwcap & SVE == 0 { 0 } else { unsafe { vector_bytes() } };
     // SAFETY: HWCAP2 reports SME.
     let streaming_bytes = if hwcap2 & SME == 0 { 0 } else { unsafe { streaming_bytes() } };
-    Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, streaming_bytes })
+    Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, streaming_bytes, permits: u64::from(permits_zva()) })
 }

@@ -8,13 +8,18 @@
 //! No kernel keeps all pipes busy with two kinds of instruction: the pipes that multiply are those that add.
 
 mod add;
+pub(crate) mod blocks;
+pub(crate) mod chain;
+pub(crate) mod chase;
 mod dot;
 pub(crate) mod features;
 mod fma;
 mod loops;
 mod matrix;
+mod memory;
 mod muladd;
 mod plain;
+pub(crate) mod tiles;
 
 use model::isa::{CpuOp, Element, Isa};
 
@@ -27,7 +32,8 @@ use crate::arithmetic::float::Float;
 use crate::arithmetic::kernel::Kernel;
 use crate::features::{Feature, Needs};
 
-pub(crate) use crate::portable::{BLOCK_KERNELS, MEMORY_KERNELS, blocks, chain, chase, tiles};
+pub(crate) use blocks::KERNELS as BLOCK_KERNELS;
+pub(crate) use memory::KERNELS as MEMORY_KERNELS;
 
 const ANY: Needs = (Isa::Scalar, &[]);
 const SCALAR: Needs = (Isa::Scalar, &[Feature::Asimd]);

@@ -123,6 +123,8 @@ words! {
         Mix11 => "mix_1_1",
         /// The string instruction: what the microcode makes of a copy.
         RepMovsb => "rep_movsb",
+        /// The instruction that zeroes a block of memory, which is not read first.
+        DcZva => "dc_zva",
         /// The copy function of the C library.
         Memcpy => "memcpy",
         /// A copy byte by byte: bound by instructions, not by memory.

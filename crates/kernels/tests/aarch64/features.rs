@@ -10,7 +10,7 @@ const NEOVERSE_N1: u64 = 0x1011_9fff;
 const NEOVERSE_V1: (u64, u64) = (NEOVERSE_N1 | 1 << 22, 1 << 9 | 1 << 12 | 1 << 13 | 1 << 14);
 
 fn features((hwcap, hwcap2): (u64, u64), vector_bytes: u64) -> Vec<Feature> {
-    let features = Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, streaming_bytes: 0 });
+    let features = Features::from_arm(&ArmFacts { hwcap, hwcap2, vector_bytes, ..ArmFacts::default() });
     Feature::ALL.iter().copied().filter(|feature| features.has(*feature)).collect()
 }
 

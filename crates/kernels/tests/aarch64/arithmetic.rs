@@ -1,70 +1,14 @@
 //! The machine code of every loop of 64-bit Arm, disassembled by binutils, against the work that its row declares.
-#![cfg(all(target_arch = "aarch64", target_os = "linux"))]
-
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
+use crate::disassembly::{INSTRUCTION, Instruction, function};
+use crate::skip;
 use kernels::table::{KERNELS, Kernel};
 use model::isa::{CpuOp, Element, Isa};
 
-/// Bytes that the longest function does not exceed, and those of one instruction.
-const LONGEST: usize = 4096;
-const INSTRUCTION: usize = 4;
-/// RET.
-const RETURN: u32 = 0xd65f_03c0;
 /// Bytes of a cache line, on which loops begin.
 const LINE: usize = 64;
-
-/// An instruction: its mnemonic, and its operands as registers and other words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Instruction {
-    mnemonic: String,
-    operands: Vec<String>,
-}
-
-impl Instruction {
-    /// Parses a line of objdump: address, code, mnemonic and operands, separated by tabs.
-    fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.split('\t').skip(2);
-        let mnemonic = fields.next()?.trim().to_owned();
-        let operands = fields.next().unwrap_or_default().split("//").next().unwrap_or_default();
-        let words = operands.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty());
-        Some(Self { mnemonic, operands: words.collect() })
-    }
-
-    /// The register of an operand without arrangement: `v4` for `v4.2d`; for a load or store of floating point, as a vector.
-    fn register(&self, operand: usize) -> &str {
-        self.operands.get(operand).map_or("", |word| word.split('.').next().unwrap_or_default())
-    }
-}
-
-/// The words of the function at `start`, up to its return.
-fn words(start: *const u8) -> Vec<u32> {
-    // SAFETY: the functions of this program are followed by more of it, and instructions are aligned words.
-    let word = |index: usize| unsafe { start.cast::<u32>().add(index).read() };
-    let length = (0..LONGEST / INSTRUCTION).position(|index| word(index) == RETURN);
-    (0..=length.unwrap_or_else(|| panic!("no return"))).map(word).collect()
-}
-
-/// The instructions of the function at `start`; none where no disassembler is installed.
-fn function(start: *const u8) -> Option<Vec<Instruction>> {
-    let code: Vec<u8> = words(start).into_iter().flat_map(u32::to_le_bytes).collect();
-    let file = std::env::temp_dir().join(format!("assay-codegen-{}-{start:p}", std::process::id()));
-    std::fs::write(&file, &code).unwrap();
-    let tools = ["aarch64-linux-gnu-objdump", "objdump"];
-    let decode = |tool: &&str| {
-        let output = Command::new(tool).args(["-D", "-b", "binary", "-m", "aarch64"]).arg(&file).output().ok()?;
-        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
-    };
-    let text = tools.iter().find_map(decode);
-    std::fs::remove_file(&file).unwrap();
-    let all: Vec<_> = text?.lines().filter_map(Instruction::parse).collect();
-    assert_eq!(all.len() * INSTRUCTION, code.len());
-    Some(all)
-}
 
 /// One function: what is before its only loop, the loop without its end, and what is after.
 struct Code {
