@@ -16,7 +16,7 @@ use crate::record::{processes, words_of};
 
 const SUITE: &str = include_str!("tiny.toml");
 const LEASE: &str = "6s";
-pub(super) const PATIENCE: Duration = Duration::from_mins(4);
+pub(super) const PATIENCE: Duration = Duration::from_mins(6);
 
 pub(super) fn none(faults: &[String]) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }

@@ -288,7 +288,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, default_value = "all")]
     pub(crate) role: Tasks,
     /// How long to wait for a partner for network tasks.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_seconds)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_seconds)]
     pub(crate) linger: f64,
 }
 

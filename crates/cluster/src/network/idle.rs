@@ -38,9 +38,9 @@ pub struct Waits {
 }
 
 impl Default for Waits {
-    /// Nodes that were started together become idle within minutes of each other; workers of one job start within seconds.
+    /// Workers of one job start within seconds, but an NFS client may cache for 60 s that a server's file is missing.
     fn default() -> Self {
-        Self { linger: 300.0, patience: 10.0 }
+        Self { linger: 120.0, patience: 10.0 }
     }
 }
 
