@@ -146,6 +146,32 @@ fn check(kernel: &Kernel, code: &Code) -> Result<(), String> {
     written.iter().find(reads_another).map_or(Ok(()), |one| Err(format!("{one:?} reads another accumulator")))
 }
 
+/// The registers that belong to the caller, X18 and up and the low halves of V8 to V15, are not used or are saved, and
+/// streaming mode ends (AAPCS64, section 6.1).
+fn promises(code: &Code) -> Result<(), String> {
+    let all = || code.before.iter().chain(&code.work).chain(&code.after);
+    let number = |register: &str, kinds: &[char]| {
+        register.trim_matches(['[', ']', '{', '}']).strip_prefix(kinds).and_then(|number| number.parse::<u32>().ok())
+    };
+    let uses = |kinds: &[char], least: u32, most: u32| {
+        let registers = || all().flat_map(|one| (0..one.operands.len()).map(|operand| one.register(operand)));
+        registers().any(|register| number(register, kinds).is_some_and(|number| (least..=most).contains(&number)))
+    };
+    let pairs = |from: &[Instruction], mnemonic: &str| {
+        let are = |one: &&Instruction| one.mnemonic == mnemonic && one.operands[2].starts_with("[sp");
+        let registers =
+            from.iter().filter(are).flat_map(|one| [one.register(0).to_owned(), one.register(1).to_owned()]);
+        registers.collect::<BTreeSet<_>>()
+    };
+    let low: BTreeSet<String> = (8..16).map(|number| format!("d{number}")).collect();
+    let are_saved = pairs(&code.before, "stp") == low && pairs(&code.after, "ldp") == low;
+    let count = |mnemonic: &str| all().filter(|one| one.mnemonic == mnemonic).count();
+    if uses(&['x', 'w'], 18, 30) || uses(&['v', 'z', 'q', 'd', 's'], 8, 15) && !are_saved {
+        return Err("a register of the caller is not saved".into());
+    }
+    if count("smstart") == count("smstop") { Ok(()) } else { Err("streaming mode does not end".into()) }
+}
+
 /// The code of every row; none where no disassembler is installed.
 fn codes(test: &str) -> &'static [(&'static Kernel, Code)] {
     static ALL: std::sync::LazyLock<Option<Vec<(&Kernel, Code)>>> =
@@ -159,7 +185,7 @@ fn codes(test: &str) -> &'static [(&'static Kernel, Code)] {
 #[test]
 fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
     for (kernel, code) in codes("arithmetic_loops_do_the_work_that_they_declare_and_nothing_else") {
-        assert_eq!(check(kernel, code), Ok(()), "{}", kernel.name);
+        assert_eq!(check(kernel, code).and_then(|()| promises(code)), Ok(()), "{}", kernel.name);
         println!("{:<28} {:>3} accumulators, {:>4} instructions", kernel.name, kernel.accumulators, code.work.len());
     }
 }
