@@ -298,7 +298,7 @@ fn a_board_has_its_name_memory_and_caches_from_the_device_tree() {
 }
 
 #[test]
-fn big_and_little_cores_are_told_apart_by_part_and_clock_and_clusters_are_no_packages() {
+fn kinds_of_core_differ_by_part_and_clock_and_clusters_are_no_packages() {
     // RK3588: four small cores and two pairs of big ones, each in a cluster that old kernels number as a package.
     let core = |cpu: u32| if cpu < 4 { (ARM, 0xd05, 0) } else { (ARM, 0xd0b, 1 + (cpu - 4) / 2) };
     let mut made = Made::new("rk3588").cpus(&(0..8).map(core).collect::<Vec<_>>(), N1);
@@ -387,7 +387,7 @@ fn an_unknown_core_has_no_limit_until_one_is_measured() {
 }
 
 #[test]
-fn features_of_32_bit_processes_say_nothing_of_64_bit_ones() {
+fn features_of_32_bit_processes_are_not_those_of_64_bit_ones() {
     let names = "half thumb fastmult vfp edsp neon vfpv3 tls vfpv4 idiva idivt lpae evtstrm aes pmull sha1 sha2 crc32";
     let made = Made::new("armv7l").cpus(&[(ARM, 0xd08, 0)], names);
     assert_eq!(unknown(&made.discover(), "cpu.isa"), Some("/proc/cpuinfo lists the features of 32-bit processes"));
