@@ -9,6 +9,7 @@ pub(crate) mod pcie;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::isa::Isa;
 use model::machine::{Cpu, Os, Virtualization};
 
 use crate::ledger::{Found, Ledger};
@@ -67,7 +68,10 @@ pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     cpu.scaling_driver = ledger.take("cpu.scaling_driver", driver);
     cpu.governor = ledger.need("cpu.governor", governor, "no cpufreq", consequence);
     cpu.turbo = ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence);
-    cpu.clock_cap_hz = ledger.take("cpu.clock_cap_hz", cpus.first().and_then(|cpu| clock_cap(root, *cpu)));
+    // Arm's small cores are often first.
+    let clock = |cpu: &u32| root.number::<u64>(&cpufreq(*cpu, "cpuinfo_max_freq"));
+    let fast = if cpu.isa.contains(&Isa::Neon) { cpus.iter().max_by_key(|cpu| clock(cpu)) } else { cpus.first() };
+    cpu.clock_cap_hz = ledger.take("cpu.clock_cap_hz", fast.and_then(|cpu| clock_cap(root, *cpu)));
     cpu.smt_control = ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control"));
     cpu.mitigations = mitigations(root, ledger);
 }
