@@ -15,6 +15,7 @@ use crate::sysroot::{self, Sysroot};
 use crate::system;
 use crate::system::cgroup::Limits;
 use crate::system::cloud;
+use crate::system::guest;
 
 /// Discovers all facts of a machine.
 pub fn discover(root: &Sysroot) -> Machine {
@@ -32,7 +33,7 @@ pub fn discover(root: &Sysroot) -> Machine {
         ledger.source("caches", source);
     }
     let llc = caches::last_level_groups(&caches);
-    let virtualization = system::virtualization(root, &mut ledger);
+    let virtualization = system::virtualization(root, &mut ledger).or_else(|| guest::virtualization(root, &mut ledger));
     let under_hypervisor = cpu.hypervisor_bit == Some(true) || virtualization.is_some();
     let bare_metal = cpu.hypervisor_bit == Some(false) && !under_hypervisor;
     let host = system::file(root, "proc/sys/kernel/hostname");

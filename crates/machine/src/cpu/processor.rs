@@ -113,8 +113,8 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
         cpu.withheld = found.not_enabled.into_iter().map(by_system).collect();
     } else {
         let why = match of_arm {
-            Some(_) => "/proc/cpuinfo lists the features of 32-bit processes",
-            None => "no CPUID and no /proc/cpuinfo",
+            Some(_) => format!("{file} lists the features of 32-bit processes"),
+            None => "no CPUID and no /proc/cpuinfo".to_owned(),
         };
         ledger.missing("cpu.isa", why, "only scalar kernels can be chosen");
         cpu.isa = vec![Isa::Scalar];

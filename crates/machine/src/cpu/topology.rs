@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 
 use model::machine::{CoreKind, LogicalCpu};
 
+use crate::cpu::arm;
 use crate::cpu::arm::identity::Midr;
-use crate::cpu::arm::{self, kinds};
+use crate::cpu::arm::kinds::{self, Kinds};
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::cpu::dump::{Dump, Leaves, bit, bits};
 use crate::list::{HIGHEST_CPU, parse_list};
 use crate::sysroot::{Cpuid, Sysroot, label};
-use crate::system::affinity;
-
-pub(crate) const CPUS: &str = "sys/devices/system/cpu";
+use crate::system::online::{CPUS, online_cpus, topology_file};
 
 #[derive(Debug, Default)]
 pub(crate) struct Topology {
@@ -90,24 +89,6 @@ fn without_clusters(root: &Sysroot, mut places: Vec<CpuPlace>) -> Vec<CpuPlace> 
         }
     }
     places
-}
-
-fn topology_file(cpu: u32, name: &str) -> String {
-    format!("{CPUS}/cpu{cpu}/topology/{name}")
-}
-
-/// The CPUs that are online. A container may have a list that a file system in user space made up (lxcfs); the affinity mask
-/// is the kernel's.
-pub(crate) fn online_cpus(root: &Sysroot) -> Vec<u32> {
-    // An offline CPU has no package.
-    let is_online = |cpu: &u32| root.text(&topology_file(*cpu, "physical_package_id")).is_some();
-    let Some(list) = root.text(&format!("{CPUS}/online")).map(|list| parse_list(&list)) else {
-        let numbers = root.names(CPUS).into_iter().filter_map(|name| name.strip_prefix("cpu")?.parse().ok());
-        return numbers.filter(is_online).collect();
-    };
-    let allowed = affinity(root);
-    let is_made_up = allowed.iter().filter(|cpu| !list.contains(cpu)).any(is_online);
-    if is_made_up { allowed.into_iter().filter(is_online).collect() } else { list }
 }
 
 fn from_cpuinfo(cpuinfo: &CpuInfo) -> Vec<CpuPlace> {
@@ -219,9 +200,6 @@ fn number(places: &[CpuPlace]) -> Vec<LogicalCpu> {
     }
     cpus
 }
-
-/// The kind of each CPU, and the rank among several of one kind.
-pub(crate) type Kinds = BTreeMap<u32, (CoreKind, u32)>;
 
 /// The kinds by CPU, empty if all cores are alike, with the source or the reason why they are unknown.
 pub(crate) fn core_kinds(

@@ -8,7 +8,7 @@ use model::isa::Isa::{
 };
 use model::machine::CoreKind;
 
-use crate::cpu::arm::cores::Vectors;
+use crate::cpu::arm::vectors::Vectors;
 use crate::cpu::ports::{self, Ports};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,11 +9,11 @@ pub(crate) mod settings;
 use model::surroundings::Surroundings;
 use sys::usage::ProcessUsage;
 
-use crate::cpu::topology::online_cpus;
 use crate::net::namespace;
 use crate::surroundings::activity::TICKS_PER_SECOND;
 use crate::surroundings::disk_state::DiskState;
 use crate::sysroot::Sysroot;
+use crate::system::online::online_cpus;
 
 /// What is counted in addition to the CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use model::surroundings::{IDLE_NICE, Settings};
 
-use crate::cpu::topology::online_cpus;
 use crate::list::parse_list;
 use crate::memory::kilobytes;
 use crate::sysroot::Sysroot;
 use crate::system::cgroup::Limits;
+use crate::system::online::online_cpus;
 use crate::system::{affinity, in_use, turbo};
 
 /// `SCHED_IDLE` (`linux/sched.h`).

@@ -1,8 +1,10 @@
 //! Whether a machine without CPUID is virtual: signs of a hypervisor in the device tree and in firmware's identity, those
 //! of `systemd-detect-virt`. Where either is known and shows none, the machine is bare.
 
-use crate::cpu::arm::device_tree;
-use crate::ledger::Found;
+use model::machine::Virtualization;
+
+use crate::cpu::arm::{self, device_tree};
+use crate::ledger::{Found, Ledger};
 use crate::sysroot::{Sysroot, label};
 
 /// What was seen of a hypervisor.
@@ -29,6 +31,14 @@ const IDENTITIES: &[(&str, &str, &str)] = &[
     ("Alibaba Cloud", "ECS", "KVM"),
     ("Xen", "", "Xen"),
 ];
+
+/// The hypervisor below a machine of Arm.
+pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
+    let (guest, source) = of_firmware(root).filter(|_| arm::is_arm(root))?;
+    let Guest::Virtual(hypervisor) = guest else { return None };
+    ledger.source("virtualization", source);
+    Some(Virtualization { hypervisor, signature: None })
+}
 
 pub(crate) fn of_firmware(root: &Sysroot) -> Found<Guest> {
     let identity = |name: &str| {

@@ -4,17 +4,17 @@ pub(crate) mod cgroup;
 pub(crate) mod cloud;
 pub(crate) mod guest;
 pub(crate) mod mounts;
+pub(crate) mod online;
 pub(crate) mod pcie;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::isa::Isa;
 use model::machine::{Cpu, Os, Virtualization};
 
-use crate::cpu::arm;
 use crate::ledger::{Found, Ledger};
 use crate::list::parse_list;
 use crate::sysroot::{Cpuid, Sysroot, label};
-use crate::system::guest::Guest;
 
 pub(crate) const STATUS: &str = "proc/self/status";
 
@@ -28,7 +28,7 @@ pub(crate) fn os(root: &Sysroot, ledger: &mut Ledger) -> Os {
     }
 }
 
-/// By CPUID signature, else by what the kernel shows of Xen; on Arm by firmware.
+/// By CPUID signature, else by what the kernel shows of Xen.
 pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virtualization> {
     let cpuid = root.cpuid();
     if let Some(leaves) = cpuid.dump.first().filter(|leaves| leaves.under_hypervisor()) {
@@ -37,12 +37,7 @@ pub(crate) fn virtualization(root: &Sysroot, ledger: &mut Ledger) -> Option<Virt
         let hypervisor = signature.as_deref().and_then(common_name).map(str::to_owned);
         return Some(Virtualization { hypervisor, signature });
     }
-    let Some((kind, source)) = file(root, "sys/hypervisor/type") else {
-        let (guest, source) = guest::of_firmware(root).filter(|_| arm::is_arm(root))?;
-        let Guest::Virtual(hypervisor) = guest else { return None };
-        ledger.source("virtualization", source);
-        return Some(Virtualization { hypervisor, signature: None });
-    };
+    let (kind, source) = file(root, "sys/hypervisor/type")?;
     ledger.source("virtualization", source);
     let hypervisor = if kind == "xen" { "Xen".to_owned() } else { kind };
     Some(Virtualization { hypervisor: Some(hypervisor), signature: None })
@@ -73,7 +68,10 @@ pub(crate) fn controls(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     cpu.scaling_driver = ledger.take("cpu.scaling_driver", driver);
     cpu.governor = ledger.need("cpu.governor", governor, "no cpufreq", consequence);
     cpu.turbo = ledger.need("cpu.turbo", turbo(root), "no switch in /sys/devices/system/cpu", consequence);
-    cpu.clock_cap_hz = ledger.take("cpu.clock_cap_hz", cpus.first().and_then(|cpu| clock_cap(root, *cpu)));
+    // Arm's small cores are often first.
+    let clock = |cpu: &u32| root.number::<u64>(&cpufreq(*cpu, "cpuinfo_max_freq"));
+    let fast = if cpu.isa.contains(&Isa::Neon) { cpus.iter().max_by_key(|cpu| clock(cpu)) } else { cpus.first() };
+    cpu.clock_cap_hz = ledger.take("cpu.clock_cap_hz", fast.and_then(|cpu| clock_cap(root, *cpu)));
     cpu.smt_control = ledger.take("cpu.smt_control", file(root, "sys/devices/system/cpu/smt/control"));
     cpu.mitigations = mitigations(root, ledger);
 }

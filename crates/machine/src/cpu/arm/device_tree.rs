@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use model::machine::{Cache, LogicalCpu};
 
-use crate::cpu::topology::CPUS;
 use crate::ledger::Found;
 use crate::sysroot::{Sysroot, label};
+use crate::system::online::CPUS;
 
 const PLACES: [&str; 2] = ["sys/firmware/devicetree/base", "proc/device-tree"];
 

@@ -35,7 +35,7 @@ const FEATURES: &[(&str, u64, u32)] = &[
     ("sme2", HWCAP2, 37),
 ];
 
-/// The features that `/proc/cpuinfo` lists; `None` for the names of 32-bit processes, which say nothing of 64-bit ones.
+/// The features that `/proc/cpuinfo` lists; `None` for the names of 32-bit processes, which have other instructions.
 pub(crate) fn from_words(words: &str, source: &str) -> Option<Features> {
     let words: Vec<&str> = words.split_whitespace().collect();
     words.contains(&"asimd").then(|| features(|name, _, _| words.contains(&name), source.to_owned()))

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::cpu::cpuinfo::CpuInfo;
-use crate::cpu::topology::{CPUS, online_cpus};
 use crate::sysroot::{Sysroot, label};
+use crate::system::online::{CPUS, online_cpus};
 
 /// What MIDR states (Arm Architecture Reference Manual, `MIDR_EL1`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,11 @@ use model::machine::{CoreKind, LogicalCpu};
 
 use crate::cpu::arm::identity::Midr;
 use crate::cpu::cpuinfo::CpuInfo;
-use crate::cpu::topology::{CPUS, Kinds};
 use crate::sysroot::{Sysroot, label};
+use crate::system::online::CPUS;
+
+/// The kind of each CPU, and the rank among several of one kind.
+pub(crate) type Kinds = BTreeMap<u32, (CoreKind, u32)>;
 
 type Part = (u32, u32);
 
@@ -36,8 +39,8 @@ pub(crate) fn by_part(
     };
     let groups = groups(root, &parts, topology);
     if cpuinfo.is_of_one_cpu && has_clusters(root, topology) {
-        let why = "/proc/cpuinfo states the part of one core, and there are several clusters";
-        return (Kinds::new(), Err(why.to_owned()));
+        let file = label(CpuInfo::FILE);
+        return (Kinds::new(), Err(format!("{file} states the part of one core, and there are several clusters")));
     }
     let source = Ok(format!("part numbers, cpu_capacity and clocks in {}", label(CPUS)));
     let order = fastest_first(&groups, &capacities);

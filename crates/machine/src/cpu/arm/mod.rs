@@ -1,4 +1,4 @@
-//! Processors of Arm: who made a core (MIDR), what it finishes per cycle, what the kernel and firmware tell of it. Nothing
+//! Processors of Arm: who made a core (MIDR), what it finishes per cycle, what the kernel and firmware show of it. Nothing
 //! here depends on the architecture that this program runs on: a recorded machine is read anywhere.
 
 pub(crate) mod cores;
@@ -7,6 +7,7 @@ pub(crate) mod hwcap;
 pub(crate) mod identity;
 pub(crate) mod kinds;
 pub(crate) mod names;
+pub(crate) mod vectors;
 
 use crate::cpu::cpuinfo::CpuInfo;
 use crate::sysroot::Sysroot;
