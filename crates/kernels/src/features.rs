@@ -202,7 +202,7 @@ pub struct ArmFacts {
     pub vector_bytes: u64,
     /// The same in streaming mode; 0 without SME.
     pub streaming_bytes: u64,
-    /// Bit 0: the register DCZID_EL0 permits DC ZVA.
+    /// Bit 0: the register `DCZID_EL0` permits DC ZVA.
     pub permits: u64,
 }
 

@@ -39,7 +39,7 @@ macro_rules! length {
 length!(vector_bytes, "sve", "rdvl");
 length!(streaming_bytes, "sme", "rdsvl");
 
-/// Whether DC ZVA is permitted: bit 4 of DCZID_EL0 is clear.
+/// Whether DC ZVA is permitted: bit 4 of `DCZID_EL0` is clear.
 fn permits_zva() -> bool {
     let register: u64;
     // SAFETY: every process may read this register, which changes nothing.

@@ -1,13 +1,14 @@
 //! The tiles of dense linear algebra: three vectors by eight columns, of NEON and of SVE.
 //!
 //! A step of the depth loads a column of the left stripe into three registers and multiplies it by each of eight elements
-//! of the right strip, added to sums of their own in V8-31: 24 multiply-adds, which cover a latency of four cycles on four
-//! pipes (Neoverse V1 and V2) or nine on two (A64FX). NEON multiplies by an element of a register, 7 loads a step. SVE
-//! repeats each element in a register, 11 loads: by element, it would take those of each 128 bits, and A64FX would take
-//! twice as long. SVE of 128 bits is left to NEON.
+//! of the right strip, added to sums of their own in V8 to V31: 24 multiply-adds, which cover a latency of four cycles on
+//! four pipes (Neoverse V1 and V2) or nine on two (A64FX). NEON multiplies by an element of a register, 7 loads a step. SVE
+//! repeats each element in a register, 11 loads, since its multiplications by element take that of each 128 bits. SVE of
+//! 128 bits is left to NEON.
 //!
 //! The part of C is prefetched a column at a time during the first eight tenths of the depth, the left stripe eight steps
-//! ahead. The sums of the lower halves of V8-15 are the caller's.
+//! ahead. D8 to D15 belong to the caller. BFDOT has the shape of a multiply-add, so the same loop over half as many steps is
+//! the tile of bf16.
 
 #[allow(clippy::wildcard_imports, reason = "vectors and their instructions")]
 use core::arch::aarch64::*;
