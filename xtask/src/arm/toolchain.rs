@@ -46,7 +46,8 @@ impl Toolchain {
         let loader = output(&mut shell.command(LINKER, &["-print-file-name=ld-linux-aarch64.so.1"]));
         let loader = loader.and_then(|path| fs::canonicalize(path.trim()).ok());
         let libraries = loader.as_deref().and_then(|path| path.parent()?.parent()).map(Path::to_owned);
-        let libraries = libraries.ok_or("its C library is not here (as root on Debian: apt-get install libc6-dev-arm64-cross)")?;
+        let libraries =
+            libraries.ok_or("its C library is not here (as root on Debian: apt-get install libc6-dev-arm64-cross)")?;
         let rustc = if has_target(shell, TARGET) { None } else { Some(from_debian(shell)?) };
         Ok(Self { rustc, libraries })
     }
@@ -58,8 +59,7 @@ impl Toolchain {
 
     /// Lets a command of cargo compile with it.
     pub(crate) fn compiles<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        self.rustc.iter().for_each(|rustc| drop(command.env("RUSTC", rustc)));
-        command
+        command.envs(self.rustc.iter().map(|rustc| ("RUSTC", rustc)))
     }
 
     /// Lets a command of cargo compile and link with it.
@@ -84,6 +84,7 @@ fn from_debian(shell: &Shell) -> Result<PathBuf, String> {
         return Ok(rustc);
     }
     let [debs, root] = ["debs", "root"].map(|name| folder.join(name));
+    let _ = fs::remove_dir_all(&folder);
     let written = ["state/lists/partial", "cache/archives/partial", "debs", "root"]
         .iter()
         .try_for_each(|name| fs::create_dir_all(folder.join(name)))
@@ -98,24 +99,31 @@ fn from_debian(shell: &Shell) -> Result<PathBuf, String> {
         return Err("rustup lacks the target, and apt-get cannot read the lists of Debian's packages".to_owned());
     }
     let show = |package: &str| output(&mut apt("apt-cache", &["show", "--no-all-versions", package]));
-    let packages = closure(show).ok_or_else(|| format!("rustup lacks the target, and this system has no {COMPILER}"))?;
+    let packages =
+        closure(show).ok_or_else(|| format!("rustup lacks the target, and this system has no {COMPILER}"))?;
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     if !succeeds(&mut apt("apt-get", &[&["download", "-qq"], &packages[..]].concat())) {
         return Err(format!("apt-get cannot download {}", packages.join(", ")));
     }
-    for deb in fs::read_dir(&debs).into_iter().flatten().flatten() {
-        let unpack: [&std::ffi::OsStr; 3] = ["-x".as_ref(), &deb.path().into_os_string(), root.as_ref()];
-        if !succeeds(&mut shell.command("dpkg-deb", &unpack)) {
-            return Err(format!("dpkg-deb cannot unpack {}", deb.path().display()));
+    for deb in fs::read_dir(&debs).into_iter().flatten().flatten().map(|deb| deb.path()) {
+        if !succeeds(&mut shell.command("dpkg-deb", &["-x".as_ref(), deb.as_path(), root.as_path()])) {
+            return Err(format!("dpkg-deb cannot unpack {}", deb.display()));
         }
     }
     // Its libraries are for the compiler alone, and not for what cargo starts besides.
     let root = root.display();
-    let script = format!("#!/bin/sh\nLD_LIBRARY_PATH={root}/usr/lib/x86_64-linux-gnu exec {root}/usr/bin/rustc \"$@\"\n");
-    let written = fs::write(&rustc, script).and_then(|()| fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755)));
-    written.map_err(|error| format!("cannot write {}: {error}", rustc.display()))?;
+    let script =
+        format!("#!/bin/sh\nLD_LIBRARY_PATH={root}/usr/lib/x86_64-linux-gnu exec {root}/usr/bin/rustc \"$@\"\n");
+    write_program(&rustc, &script)?;
     let works = succeeds(shell.command(&rustc, &["--version"]).stderr(Stdio::inherit()));
     if works { Ok(rustc) } else { Err(format!("Debian's {COMPILER} does not start")) }
+}
+
+pub(super) fn write_program(path: &Path, text: &str) -> Result<(), String> {
+    let written = fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(path, text))
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 /// A state of apt of its own, with the system's sources and keys and the packages of both architectures.

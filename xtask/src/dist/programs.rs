@@ -18,7 +18,9 @@ pub(super) fn portable(release: &Release, architecture: &Architecture) -> Result
     let target = format!("{}-unknown-linux-gnu", architecture.name);
     let versioned = format!("{target}.{}.{}", GLIBC[0], GLIBC[1]);
     let mut command = release.command("cargo-zigbuild", &["zigbuild", "--locked", "--target", &versioned]);
-    architecture.toolchain.iter().for_each(|toolchain| drop(toolchain.compiles(&mut command)));
+    if let Some(toolchain) = architecture.toolchain {
+        toolchain.compiles(&mut command);
+    }
     must(with_flags(release, command.args(PROGRAM), &[]))?;
     let program = release.shell.target().join(target).join("dist/assay");
     let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
@@ -34,8 +36,8 @@ pub(super) fn portable(release: &Release, architecture: &Architecture) -> Result
 pub(super) fn without_libc(release: &Release, architecture: &Architecture) -> Result<Option<PathBuf>, String> {
     let target = format!("{}-unknown-linux-musl", architecture.name);
     let mut command = release.command("cargo", &["build", "--locked", "--target", &target]);
-    let flags = match architecture.toolchain {
-        None => &[SHORT_RELOCATIONS][..],
+    let flags: &[&str] = match architecture.toolchain {
+        None => &[SHORT_RELOCATIONS],
         Some(toolchain) if toolchain.has(release.shell, &target) => {
             toolchain.links(&mut command);
             &[]
