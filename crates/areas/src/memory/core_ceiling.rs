@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(headline.efficiency, None);
         rows.truncate(3);
         rows[0].metrics[0].peaks.clear();
-        set(&mut rows);
+        set(&mut rows, &Machine::default());
         assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
     }
 }
