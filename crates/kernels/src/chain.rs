@@ -12,7 +12,7 @@ pub(crate) type Body = extern "C" fn(start: u64, operand: u64, iterations: u64) 
 /// A loop of [`Chain::LENGTH`] dependent instructions.
 #[derive(Debug)]
 pub struct Chain {
-    /// `add` or `imul`, as in documents.
+    /// `add`, `imul` or `sub`, as in documents.
     pub name: &'static str,
     /// The only instruction in the loop but for its end.
     pub instruction: &'static str,
@@ -22,7 +22,8 @@ pub struct Chain {
     pub(crate) body: Body,
 }
 
-/// One cycle per addition, from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5 (`InstLatx64`).
+/// One cycle per addition, from Haswell to Lion Cove, Gracemont to Skymont and Zen 1 to Zen 5 (`InstLatx64`), and from
+/// Cortex-A53 to Neoverse V2 (Arm's software optimization guides).
 pub static ADD: Chain = Chain {
     name: "add",
     instruction: "add",
@@ -32,8 +33,9 @@ pub static ADD: Chain = Chain {
 };
 
 /// Three cycles per multiplication on the big cores of Intel and AMD; five on Gracemont and Crestmont, four on Skymont
-/// (`InstLatx64`): there divide by [`Chain::cycles_at`].
-pub static IMUL: Chain = Chain {
+/// (`InstLatx64`): [`Chain::latency_on`].
+#[cfg(not(all(target_arch = "aarch64", target_os = "linux")))]
+pub static SECOND: Chain = Chain {
     name: "imul",
     instruction: "imul",
     latency: 3,
@@ -41,8 +43,19 @@ pub static IMUL: Chain = Chain {
     body: native::chain::imul::<{ Chain::LENGTH }>,
 };
 
+/// One cycle per subtraction. No multiplication serves: one of 64 bits takes from two cycles (Neoverse V1, N2 and V2) to five
+/// (Cortex-A72 and A64FX; Arm's software optimization guides, Fujitsu's A64FX microarchitecture manual).
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+pub static SECOND: Chain = Chain {
+    name: "sub",
+    instruction: "sub",
+    latency: 1,
+    step: u64::wrapping_sub,
+    body: native::chain::sub::<{ Chain::LENGTH }>,
+};
+
 /// Both chains.
-pub static CHAINS: [&Chain; 2] = [&ADD, &IMUL];
+pub static CHAINS: [&Chain; 2] = [&ADD, &SECOND];
 
 impl Chain {
     /// Dependent instructions per iteration: enough to hide the end of the loop.
@@ -52,6 +65,11 @@ impl Chain {
     const START: u64 = 0x0123_4567_89ab_cdef;
     /// The value added or multiplied by; odd.
     const OPERAND: u64 = crate::rng::GOLDEN;
+
+    /// The latency on a core whose multiplications have this one.
+    pub fn latency_on(&self, imul_cycles: u32) -> u32 {
+        if self.name == "imul" { imul_cycles } else { self.latency }
+    }
 
     /// Cycles that `iterations` iterations take at the default [`latency`](Self::latency).
     pub const fn cycles(&self, iterations: u64) -> u64 {

@@ -5,6 +5,8 @@
 //! folders of machine code have the same file names; `portable` needs no instruction set, and is tested everywhere.
 #![no_std]
 
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+mod aarch64;
 mod arithmetic;
 pub mod chain;
 pub mod dense;
@@ -19,7 +21,9 @@ mod x86_64;
 pub use arithmetic::{state, table};
 pub use memory::{blocks, chase, handoff, lines, pattern};
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+use aarch64 as native;
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 use portable as native;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use x86_64 as native;

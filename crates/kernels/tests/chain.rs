@@ -1,6 +1,6 @@
 //! The clock chains compute what the same instructions compute one by one.
 
-use kernels::chain::{ADD, CHAINS, Chain, IMUL};
+use kernels::chain::{ADD, CHAINS, Chain, SECOND};
 
 #[test]
 fn a_chain_executes_every_instruction() {
@@ -15,6 +15,8 @@ fn a_chain_executes_every_instruction() {
 #[test]
 fn cycles_follow_from_length_and_latency() {
     assert_eq!(ADD.cycles(10), 10 * Chain::LENGTH);
-    assert_eq!(IMUL.cycles(10), 30 * Chain::LENGTH);
+    assert_eq!(SECOND.cycles(10), u64::from(SECOND.latency) * ADD.cycles(10));
+    assert_eq!(ADD.latency_on(5), 1);
+    assert_eq!(SECOND.latency_on(5), if cfg!(target_arch = "aarch64") { 1 } else { 5 });
     assert_eq!(Chain::cycles_at(5, 10), 50 * Chain::LENGTH);
 }

@@ -1,14 +1,20 @@
-//! `docs/reference/kernels.md` is written from the table by this file and compared with it.
-#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+//! `docs/reference/kernels.md` and `kernels-aarch64.md` are written from the table by this file and compared with it.
+#![cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux"))]
 
 use std::fmt::Write as _;
 
 use kernels::table::{KERNELS, Kernel};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kernels.md");
+const IS_ARM: bool = cfg!(target_arch = "aarch64");
+const FILE: &str = if IS_ARM {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kernels-aarch64.md")
+} else {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/kernels.md")
+};
 
-const HEAD: &str = "\
-# Arithmetic kernels
+const TITLE: &str = if IS_ARM { "# Arithmetic kernels of 64-bit Arm" } else { "# Arithmetic kernels" };
+
+const HEAD: &str = "
 
 Every loop of the table in the program (`kernels/src/arithmetic/table.rs`), with the work it declares. Tests keep this page equal to the
 table, and the declared work equal to the machine code. What the operations compute: [CPU benchmarks](../explanation/cpu.md).
@@ -38,7 +44,7 @@ fn line(kernel: &Kernel) -> String {
 }
 
 fn document() -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = format!("{TITLE}{HEAD}");
     for kernel in KERNELS {
         let _ = write!(text, "{}", line(kernel));
     }
@@ -48,10 +54,7 @@ fn document() -> String {
 #[test]
 fn the_document_agrees_with_the_table() {
     let found = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(
-        found == document(),
-        "docs/reference/kernels.md is not the table: cargo test -p kernels --test document -- --ignored"
-    );
+    assert!(found == document(), "{FILE} is not the table: cargo test -p kernels --test document -- --ignored");
 }
 
 #[test]

@@ -29,11 +29,12 @@ fn names_are_unique_and_fit_an_id() {
 #[test]
 fn a_name_has_operation_element_and_instruction_set() {
     for kernel in arithmetic() {
-        let stem = format!("{}/{}/{}", kernel.op, kernel.element, kernel.isa);
-        assert!(kernel.name == stem || kernel.name.starts_with(&format!("{stem}/")), "{}", kernel.name);
+        let rest = kernel.name.strip_prefix(&format!("{}/{}/{}", kernel.op, kernel.element, kernel.isa));
+        assert!(rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')), "{}", kernel.name);
     }
     for kernel in MEMORY_KERNELS {
-        assert_eq!(kernel.name, format!("{}/{}", kernel.op, kernel.isa));
+        let rest = kernel.name.strip_prefix(&format!("{}/{}", kernel.op, kernel.isa));
+        assert!(rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')), "{}", kernel.name);
     }
 }
 
@@ -59,7 +60,7 @@ fn wider_rows_come_first() {
     }
     for pair in MEMORY_KERNELS.windows(2) {
         let [first, second] = pair else { unreachable!() };
-        assert!(first.op != second.op || first.vector_bytes > second.vector_bytes, "{}", first.name);
+        assert!(first.op != second.op || first.vector_bytes >= second.vector_bytes, "{}", first.name);
     }
 }
 

@@ -26,8 +26,8 @@ const OPS: [CpuOp; 7] =
     [CpuOp::Matrix, CpuOp::Dot, CpuOp::Fma, CpuOp::MulAdd, CpuOp::Add, CpuOp::AllPipes, CpuOp::Plain];
 
 /// The widest first; of one width, the specialised one first.
-const ISAS: &str = "amx avx512_vnni avx512_bf16 avx512_fp16 avx512 avx512vl avx_vnni_int8 avx_vnni avx2 sve neon sse4_1 \
-                    ssse3 sse2 scalar";
+const ISAS: &str = "amx sme avx512_vnni avx512_bf16 avx512_fp16 avx512 avx512vl avx_vnni_int8 avx_vnni avx2 sve neon_i8mm \
+                    neon_dotprod neon_bf16 neon_fp16 neon sse4_1 ssse3 sse2 scalar";
 
 pub fn params(row: &Row) -> Option<&CpuParams> {
     if let Params::Cpu(params) = &row.params { Some(params) } else { None }

@@ -69,8 +69,8 @@ fn usual_flop_per_cycle(isa: Option<Isa>, element: Element) -> f64 {
     let vector_bytes = match isa {
         // bf16: two products instead of one, in one unit.
         Some(Isa::Avx512 | Isa::Avx512Bf16) => 64,
-        None | Some(Isa::Avx2) => 32,
-        Some(Isa::Sse2 | Isa::Neon) => 16,
+        None | Some(Isa::Avx2 | Isa::Sve) => 32,
+        Some(Isa::Sse2 | Isa::Neon | Isa::NeonBf16) => 16,
         Some(_) => element_bytes(element).max(1) / 2,
     };
     4.0 * vector_bytes as f64 / element_bytes(element).max(1) as f64

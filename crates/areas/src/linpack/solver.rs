@@ -99,6 +99,7 @@ pub fn sets(element: Element) -> Vec<Set> {
 pub const fn with_factors(isa: Isa) -> Isa {
     match isa {
         Isa::Avx512Bf16 => Isa::Avx512,
+        Isa::NeonBf16 => Isa::Neon,
         other => other,
     }
 }

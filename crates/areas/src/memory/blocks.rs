@@ -14,6 +14,7 @@ pub const fn parts(op: MemoryOp) -> u64 {
         MemoryOp::Read
         | MemoryOp::Write
         | MemoryOp::WriteNt
+        | MemoryOp::DcZva
         | MemoryOp::Update
         | MemoryOp::Increment
         | MemoryOp::Load

@@ -59,6 +59,7 @@ fn words(op: MemoryOp) -> (&'static str, Option<&'static str>, bool) {
         MemoryOp::Mix21 => ("mix", Some("2 reads : 1 write"), true),
         MemoryOp::Mix11 => ("mix", Some("1 read : 1 write"), true),
         MemoryOp::RepMovsb => ("copy", Some("rep movsb"), false),
+        MemoryOp::DcZva => ("zero", Some("dc zva"), false),
         MemoryOp::Memcpy => ("copy", Some("memcpy (C library)"), false),
         MemoryOp::ByteLoop => ("copy", Some("bytes one by one (bound by instructions)"), false),
         MemoryOp::Increment => ("increment", Some("single words"), false),

@@ -3,7 +3,7 @@
 //! Nothing makes a chain faster than the clock; a busy sibling or a lost time slice makes it slower. So the faster chain is
 //! the clock, the difference a sibling. Where wide units lower the clock only while they work, the chain runs in the loop.
 
-use kernels::chain::{ADD, Chain, IMUL};
+use kernels::chain::{ADD, Chain, SECOND};
 use sys::clock::Timer;
 
 use crate::engines::Trial;
@@ -16,7 +16,7 @@ const CHAIN_SECONDS: f64 = 15e-6;
 pub(super) struct ClockProbe {
     timer: Timer,
     add: Sized,
-    imul: Sized,
+    second: Sized,
 }
 
 #[derive(Clone, Debug)]
@@ -59,18 +59,22 @@ const PACED_BY_CHAIN: f64 = 1.03;
 
 impl ClockProbe {
     pub(super) fn new(timer: Timer, imul_cycles: u32) -> Self {
-        Self { timer, add: Sized::new(&timer, &ADD, ADD_CYCLES), imul: Sized::new(&timer, &IMUL, imul_cycles) }
+        Self {
+            timer,
+            add: Sized::new(&timer, &ADD, ADD_CYCLES),
+            second: Sized::new(&timer, &SECOND, SECOND.latency_on(imul_cycles)),
+        }
     }
 
     pub(super) fn look(&self) -> Look {
-        let (add_seconds, imul_seconds) = (self.add.seconds(&self.timer), self.imul.seconds(&self.timer));
-        let (add, imul) = (self.add.cycles / add_seconds, self.imul.cycles / imul_seconds);
-        let hz = add.max(imul);
+        let (add_seconds, second_seconds) = (self.add.seconds(&self.timer), self.second.seconds(&self.timer));
+        let (add, second) = (self.add.cycles / add_seconds, self.second.cycles / second_seconds);
+        let hz = add.max(second);
         Look {
             hz,
-            disagreement: (add - imul).abs() / hz,
-            nominal_seconds: (self.add.cycles + self.imul.cycles) / hz,
-            seconds: add_seconds + imul_seconds,
+            disagreement: (add - second).abs() / hz,
+            nominal_seconds: (self.add.cycles + self.second.cycles) / hz,
+            seconds: add_seconds + second_seconds,
             paced: false,
         }
     }

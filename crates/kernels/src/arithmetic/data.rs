@@ -84,6 +84,9 @@ pub(crate) enum Shape {
     /// A matrix of 16 x 16 lanes with this number of factors in a row; `interleaved` are those of one column in one row of
     /// the second operand.
     Tile { products: usize, interleaved: usize },
+    /// Matrices of `side` x `side` lanes, one after another: rows of the first operand, with this number of factors, by rows
+    /// of the second.
+    Rows { side: usize, products: usize },
 }
 
 impl Shape {
@@ -94,7 +97,7 @@ impl Shape {
 
     const fn products(self) -> usize {
         match self {
-            Self::Vector(products) | Self::Tile { products, .. } => products,
+            Self::Vector(products) | Self::Tile { products, .. } | Self::Rows { products, .. } => products,
         }
     }
 
@@ -105,6 +108,10 @@ impl Shape {
             Self::Tile { products, interleaved } => {
                 let (row, column) = (lane / TILE, lane % TILE);
                 (row * products + k, (k / interleaved * TILE + column) * interleaved + k % interleaved)
+            }
+            Self::Rows { side, products } => {
+                let (first, row, column) = (lane / (side * side) * side, lane / side % side, lane % side);
+                ((first + row) * products + k, (first + column) * products + k)
             }
         }
     }
@@ -127,6 +134,8 @@ pub(crate) enum Data {
     /// Whole numbers, operands 0 by 1, then 2 by 3, into 32-bit sums that wrap; operand 4 holds 16-bit ones. `first` is
     /// the range of operands 0 and 2.
     IntegerDot { shape: Shape, first: Range, second: Range },
+    /// Rows by columns of `side` x `side` lanes, operands 0 by 1, then 2 by 3: each lane gains its row's factor of units.
+    OuterProducts { float: Float, side: usize },
     /// 16-bit floating-point factors, operands 0 by 1, then 2 by 3, into fp32: they sum to one unit.
     FloatDot { shape: Shape, factor: Float },
     /// Whole numbers that wrap, operands 0 by 1, then 2 by 3; operand 4 masks odd bytes, 5 even ones.
@@ -142,6 +151,7 @@ impl Data {
             | Self::AlternatingProducts(float)
             | Self::Sums(float)
             | Self::ProductsAndSums(float)
+            | Self::OuterProducts { float, .. }
             | Self::DoubledAndHalved(float) => Some(float),
             Self::FloatDot { .. } => Some(Float::Fp32),
             Self::IntegerDot { .. } | Self::Elements { .. } | Self::Affine { .. } => None,
@@ -172,6 +182,12 @@ impl Data {
             // Twice a value up to 2 and another up to 2 are less than 8: one bit less below the point.
             (Self::DoubledAndHalved(Float::Fp32), _) => Some(Grid::from_one_to_two(21)),
             (Self::DoubledAndHalved(_), _) => Some(Grid::from_one_to_two(50)),
+            // Products of less than 2^20 units (2^40 of fp64) on up to 2^23 (2^52): all fit 24 (53) bits.
+            (Self::OuterProducts { float, .. }, _) => {
+                let fraction_bits = 2 * (outer_bits(float) - 1);
+                let end = if matches!(float, Float::Fp64) { 1 << 52 } else { 1 << 23 };
+                Some(Grid { end, ..Grid::from_one_to_two(fraction_bits) })
+            }
             // Up to 32 products of up to 2^16 units, on 2^21 to 2^23 of them, need no more than 24 bits.
             (Self::FloatDot { .. }, _) => {
                 Some(Grid { fraction_bits: 14, lowest: 1 << 21, spread: 1 << 20, end: 1 << 23 })
@@ -182,11 +198,12 @@ impl Data {
         }
     }
 
-    /// Units that a floating-point accumulator gains per iteration.
+    /// Units that a floating-point accumulator gains per iteration, at most.
     pub(crate) const fn units(self, pairs: usize) -> u64 {
         match self {
             Self::AlternatingProducts(_) => 1,
             Self::DoubledAndHalved(_) => 3 * pairs as u64,
+            Self::OuterProducts { float, .. } => (pairs as u64) << outer_bits(float),
             _ => pairs as u64,
         }
     }
@@ -216,6 +233,9 @@ impl Data {
         match self {
             Self::IntegerDot { shape, first, second } => integer_dot(rng, lanes, operands, shape, [first, second]),
             Self::FloatDot { shape, factor } => float_dot(rng, lanes, operands, shape, factor),
+            Self::OuterProducts { float, side } => {
+                (0..side).for_each(|index| set(operands, float, index, &outer(rng, float, index as u64, side as u64)));
+            }
             Self::Affine { bytes } => affine(rng, bytes, self.lane_bytes(), operands),
             Self::Elements { bytes } => {
                 (0..lanes).for_each(|lane| elements(rng, lane, bytes, operands));
@@ -248,7 +268,7 @@ impl Data {
         }
     }
 
-    /// The sum that one pair of steps adds to a lane of whole numbers, modulo 2^64.
+    /// The sum that one pair of steps adds to a lane of whole numbers, modulo 2^64; of outer products, in units.
     pub(crate) fn gain(self, lane: usize, operands: &Operands) -> u64 {
         match self {
             Self::IntegerDot { shape, first, second } => {
@@ -262,6 +282,10 @@ impl Data {
             Self::Elements { bytes } => {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|operand| load(&operands[operand], lane, bytes));
                 a.wrapping_mul(b).wrapping_add(c.wrapping_mul(d))
+            }
+            Self::OuterProducts { float, side } => {
+                let factor = float.decode(load(&operands[0], lane / side, float.bytes()));
+                whole(factor * (1_u64 << (outer_bits(float) - 1)) as f64)
             }
             _ => 0,
         }
@@ -278,6 +302,22 @@ fn set(operands: &mut Operands, float: Float, lane: usize, values: &[f64]) {
 fn products(rng: &mut Rng, float: Float) -> [f64; 4] {
     let [a, b, c, d] = factors(rng, float).map(|factor| scaled(factor, float));
     [a, b, -c, d]
+}
+
+/// Bits of a factor of an outer product: few, as every lane gains its row's factor in each pair of steps.
+const fn outer_bits(float: Float) -> u32 {
+    if matches!(float, Float::Fp64) { 20 } else { 10 }
+}
+
+/// Factors `[a, b, c, d]` of row and column `index` in [1, 2), different from those of the others: `c` is `a` negated and
+/// `d` less than `b` by the unit of a factor, so that the two products of any row and column sum to the row's factor.
+fn outer(rng: &mut Rng, float: Float, index: u64, side: u64) -> [f64; 4] {
+    let top = 1_u64 << (outer_bits(float) - 1);
+    let value = |factor: u64| factor as f64 / top as f64;
+    let (lowest, spread) = (top + index * (top / side), top / side);
+    // An odd row's factor, and an even column's that is no multiple of four: none of the four ends in many zeros.
+    let (row, column) = (lowest + (rng.below(spread) | 1), lowest + (rng.below(spread) & !3 | 2));
+    [value(row), value(column), -value(row), value(column - 1)]
 }
 
 /// Factors `[a, c, d]` with `a * a + c * d` equal to one unit: the product of the two numbers next to `a` is one less
@@ -307,6 +347,11 @@ fn sums(rng: &mut Rng, grid: Option<Grid>) -> [f64; 2] {
 /// An integer as a value in [1, 2).
 fn scaled(factor: u64, float: Float) -> f64 {
     factor as f64 / (1_u64 << (float.factor_bits() - 1)) as f64
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller's value is a whole number")]
+const fn whole(value: f64) -> u64 {
+    value as u64
 }
 
 /// Whether a factor has exactly `bits` bits and few trailing zeros.
@@ -358,7 +403,8 @@ fn integer_dot(rng: &mut Rng, lanes: usize, operands: &mut Operands, shape: Shap
             }
         }
     }
-    // Lanes with a second factor of their own: all of a vector, the first row of a tile.
+    // Lanes with a second factor of their own: all of a vector, the first row of a tile. Of rows by rows, all lanes of
+    // a column become odd together.
     let own = if matches!(shape, Shape::Tile { .. }) { TILE } else { lanes };
     for lane in 0..own {
         if (Data::IntegerDot { shape, first, second }).gain(lane, operands).is_multiple_of(2) {

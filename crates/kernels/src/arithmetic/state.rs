@@ -17,7 +17,7 @@ pub struct ArithmeticState {
     kernel: &'static Kernel,
     pub(crate) registers: RegisterFile,
     iterations: u64,
-    /// The sum that a pair of steps adds to each lane of whole numbers.
+    /// The sum that a pair of steps adds to each lane of whole numbers, or of outer products in units.
     gains: [u64; MAX_LANES],
     lap: [u8; RESULTS],
     /// The first lap since the last reset with other results.
@@ -171,6 +171,10 @@ impl ArithmeticState {
         let pairs = self.kernel.pairs as u64;
         let mask = u64::MAX >> (64 - 8 * data.lane_bytes());
         match (data, data.float(), data.grid()) {
+            (Data::OuterProducts { float, .. }, _, Some(grid)) => {
+                let unit = iterations.wrapping_mul(pairs) as f64 * grid.unit();
+                Prediction::Floats { float, gains: &self.gains, unit }
+            }
             (_, Some(float), Some(grid)) => {
                 let units = iterations.wrapping_mul(data.units(self.kernel.pairs));
                 Prediction::Float { float, gain: units as f64 * grid.unit() }
@@ -201,6 +205,8 @@ impl ArithmeticState {
 enum Prediction<'a> {
     /// Adds the same to every lane, exactly.
     Float { float: Float, gain: f64 },
+    /// Adds its own number of units to every lane, exactly.
+    Floats { float: Float, gains: &'a [u64; MAX_LANES], unit: f64 },
     /// Adds its own gain to every lane, `pairs` times.
     Sum { gains: &'a [u64; MAX_LANES], pairs: u64, mask: u64 },
     /// Applies the same map to every lane.
@@ -211,6 +217,7 @@ impl Prediction<'_> {
     fn lane_bits(&self, lane: usize, seed: u64) -> u64 {
         match self {
             Self::Float { float, gain } => float.encode(float.decode(seed) + gain),
+            Self::Floats { float, gains, unit } => float.encode(float.decode(seed) + gains[lane] as f64 * unit),
             Self::Sum { gains, pairs, mask } => seed.wrapping_add(gains[lane].wrapping_mul(*pairs)) & mask,
             Self::Affine { steps, mask } => steps.apply(seed) & mask,
         }

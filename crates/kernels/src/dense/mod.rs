@@ -10,6 +10,8 @@ mod gemm;
 mod grid;
 pub(crate) mod number;
 mod pack;
+#[cfg(test)]
+pub(crate) mod pairs;
 mod product;
 pub(crate) mod random;
 mod real;

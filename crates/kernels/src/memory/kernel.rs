@@ -56,6 +56,8 @@ pub enum Stride {
     Byte,
     /// A whole pass, by one instruction.
     Pass,
+    /// What one instruction zeroes, which only the CPU knows.
+    Zeroed,
 }
 
 /// One row: a memory loop and its declaration.

@@ -9,4 +9,6 @@ pub mod pattern;
 mod streams;
 
 pub use kernel::{MOST_SOURCES, MemoryKernel, SCALAR, Stride, UPDATE_STEP, combined, is_fp64};
-pub use streams::{BoundMemory, CombineLoop, MEMORY_KERNELS, ReadLoop, Reading, UpdateLoop, WriteLoop, find, usable};
+pub use streams::{
+    BoundMemory, CombineLoop, MEMORY_KERNELS, ReadLoop, Reading, UpdateLoop, WriteLoop, ZeroLoop, find, usable,
+};

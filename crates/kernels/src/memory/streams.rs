@@ -22,6 +22,7 @@ impl MemoryKernel {
             MemoryOp::Read => BoundMemory::Read(ReadLoop(self)),
             MemoryOp::Write | MemoryOp::WriteNt => BoundMemory::Write(WriteLoop(self)),
             MemoryOp::Update => BoundMemory::Update(UpdateLoop(self)),
+            MemoryOp::DcZva => BoundMemory::Zero(ZeroLoop(self)),
             _ => BoundMemory::Combine(CombineLoop(self)),
         })
     }
@@ -36,6 +37,8 @@ pub enum BoundMemory {
     Write(WriteLoop),
     /// Loads and stores in the same place.
     Update(UpdateLoop),
+    /// Stores zeros only.
+    Zero(ZeroLoop),
     /// Loads from one array or more, and stores to another.
     Combine(CombineLoop),
 }
@@ -105,6 +108,21 @@ impl UpdateLoop {
         job.target = dst.as_mut_ptr();
         job.operand = CacheLine([UPDATE_STEP; CacheLine::WORDS]);
         // SAFETY: an `UpdateLoop` exists only where its features do; the pointer and length are those of a slice.
+        unsafe { self.0.run(&mut job) }
+    }
+}
+
+/// A loop that zeroes.
+#[derive(Clone, Copy, Debug)]
+pub struct ZeroLoop(&'static MemoryKernel);
+
+impl ZeroLoop {
+    /// Zeroes every line once a pass, in ascending order, and returns the blocks zeroed.
+    #[inline]
+    pub fn run(&self, dst: &mut [Block], passes: usize) -> u64 {
+        let mut job = Job::over(dst.len(), passes);
+        job.target = dst.as_mut_ptr();
+        // SAFETY: a `ZeroLoop` exists only where its features do; the pointer and length are those of a slice.
         unsafe { self.0.run(&mut job) }
     }
 }

@@ -3,12 +3,12 @@
 //! `scalar`.
 
 pub(crate) mod blocks;
-#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
+#[allow(dead_code, reason = "folders of machine code have their own")]
 pub(crate) mod chain;
-#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
+#[allow(dead_code, reason = "folders of machine code have their own")]
 pub(crate) mod chase;
 mod dot;
-#[cfg_attr(all(target_arch = "x86_64", target_os = "linux"), expect(dead_code, reason = "x86_64 has its own"))]
+#[allow(dead_code, reason = "folders of machine code have their own")]
 pub(crate) mod features;
 mod fma;
 mod memory;

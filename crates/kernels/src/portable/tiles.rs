@@ -12,12 +12,14 @@ const COLUMNS: usize = 4;
 /// Elements of a column per iteration, a multiple of every vector's lanes.
 const CHUNK: usize = 16;
 
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+pub(crate) use core::arch::aarch64::{float32x4_t as Four, float64x2_t as Two};
 /// Numbers that any processor of this architecture computes together.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use core::arch::x86_64::{__m128 as Four, __m128d as Two};
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) type Two = [f64; 2];
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) type Four = [f32; 4];
 
 pub(crate) const FP64_SCALAR: Tile<f64> = scalar(tile::<f64, Two, { ROWS / 2 }>, eliminate::<f64, Two, { CHUNK / 2 }>);
@@ -40,12 +42,12 @@ pub static FP32_BY_BF16: &[Tile<f32>] = &[];
 
 /// Does nothing: Rust has no prefetch.
 #[inline]
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) const fn fetch<T>(_place: *const T) {}
 
 /// Copies elements; Rust has no stores past the caches. Safety: as for [`core::ptr::copy_nonoverlapping`].
 #[inline]
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count: usize) {
     // SAFETY: the caller's promise.
     unsafe { core::ptr::copy_nonoverlapping(from, to, count) };
@@ -53,7 +55,7 @@ pub(crate) const unsafe fn copy_past_caches<T>(from: *const T, to: *mut T, count
 
 /// Does nothing: nothing was copied past the caches.
 #[inline]
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")))]
 pub(crate) const fn settle() {}
 
 /// See [`TileBody`]. A column is `VECTORS` of the vector type.
@@ -137,6 +139,45 @@ impl<T: Number, const N: usize> Lanes<T> for [T; N] {
         core::array::from_fn(|lane| if self[lane].abs() > most[lane] { self[lane].abs() } else { most[lane] })
     }
 }
+
+/// Defines the arithmetic of a vector type by its instructions.
+macro_rules! lanes {
+    ($vector:ident of $element:ty:
+        $all:ident, $plus:ident, $times:ident, $less:ident, $larger:expr, $magnitude:expr) => {
+        impl $crate::portable::tiles::Lanes<$element> for $vector {
+            #[inline(always)]
+            fn all(value: $element) -> Self {
+                // SAFETY: only functions of the instruction set use these, here and below.
+                unsafe { $all(value) }
+            }
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $plus(self, other) }
+            }
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $times(self, other) }
+            }
+
+            #[inline(always)]
+            fn less(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $less(self, other) }
+            }
+
+            #[inline(always)]
+            fn larger_magnitude(self, most: Self) -> Self {
+                // SAFETY: as above. The larger is the second number if either is NaN.
+                unsafe { ($larger)($magnitude(self), most) }
+            }
+        }
+    };
+}
+pub(crate) use lanes;
 
 /// See [`ColumnsBody`]. [`CHUNK`] rows are `VECTORS` of the vector type. Inlined into the function of each instruction set.
 #[expect(clippy::inline_always, reason = "it takes the instruction set of the function that it is inlined into")]

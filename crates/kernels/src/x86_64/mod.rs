@@ -22,6 +22,10 @@ pub(crate) mod tiles;
 
 use model::isa::{CpuOp, Element, Isa};
 
+use crate::arithmetic::common::{
+    ADD32, ADD64, BF16, DOT_BF16, DOT8_SINGLE, DOT16_SINGLE, FMA16, FMA32, FMA64, MULADD16, MULADD32, MULADD64,
+    PLAIN_FP32, PLAIN_FP64, PLAIN8, PLAIN16, PLAIN32, PLAIN64, dot, factors, matrix, muladd,
+};
 use crate::arithmetic::data::{Data, Range, Shape};
 use crate::arithmetic::float::Float;
 use crate::arithmetic::kernel::Kernel;
@@ -51,69 +55,27 @@ const AMX_INT8: Needs = (Isa::Amx, &[Feature::AmxTile, Feature::AmxInt8]);
 const AMX_BF16: Needs = (Isa::Amx, &[Feature::AmxTile, Feature::AmxBf16]);
 const AMX_FP16: Needs = (Isa::Amx, &[Feature::AmxTile, Feature::AmxFp16]);
 
-const FMA64: Kernel = Kernel::of(CpuOp::Fma, Element::Fp64, "fp64", "cpu-fma/1", 2, Data::Products(Float::Fp64));
-const FMA32: Kernel = Kernel::of(CpuOp::Fma, Element::Fp32, "fp32", "cpu-fma/1", 2, Data::Products(Float::Fp32));
-const FMA16: Kernel =
-    Kernel::of(CpuOp::Fma, Element::Fp16, "fp16", "cpu-fma/1", 2, Data::AlternatingProducts(Float::Fp16));
 /// Multiplication and addition by separate instructions.
 const MUL_ADD64: Kernel = Kernel { method: "cpu-mul-add/1", ..FMA64 };
 const MUL_ADD32: Kernel = Kernel { method: "cpu-mul-add/1", ..FMA32 };
 const DOT8: Kernel = dot(Element::Int8, "s32 <- u8 x s8", "cpu-dot-vnni/1", 4, [Range::U8, Range::S8]);
 const DOT8_PAIRS: Kernel = dot(Element::Int8, "s32 <- u8 x s8", "cpu-dot-maddubs/1", 4, [Range::U7, Range::S8]);
 const DOT8_SIGNED: Kernel = dot(Element::Int8, "s32 <- s8 x s8", "cpu-dot-vnni/1", 4, [Range::S8, Range::S8]);
-const DOT8_SINGLE: Kernel = dot(Element::Int8, "s32 <- u8 x s8", "cpu-dot-scalar/1", 1, [Range::U8, Range::S8]);
 const DOT16: Kernel = dot(Element::Int16, "s32 <- s16 x s16", "cpu-dot-vnni/1", 2, [Range::S16, Range::S16]);
 const DOT16_PAIRS: Kernel = Kernel { method: "cpu-dot-maddwd/1", ..DOT16 };
-const DOT16_SINGLE: Kernel = dot(Element::Int16, "s32 <- s16 x s16", "cpu-dot-scalar/1", 1, [Range::S16, Range::S16]);
-const DOT_BF16: Kernel =
-    Kernel::of(CpuOp::Dot, Element::Bf16, BF16, "cpu-dot-bf16/1", 4, factors(Shape::Vector(2), Float::Bf16));
 const MATRIX8: Kernel = matrix(Element::Int8, "s32 <- u8 x s8", 2 * 64, WHOLE_TILE);
 const MATRIX_BF16: Kernel = matrix(Element::Bf16, BF16, 2 * 32, factors(Shape::TILE_OF_PAIRS, Float::Bf16));
 const MATRIX_FP16: Kernel =
     matrix(Element::Fp16, "fp32 <- fp16 x fp16", 2 * 32, factors(Shape::TILE_OF_PAIRS, Float::Fp16));
 const MULADD8: Kernel = muladd(Element::Int8, "s8", "cpu-muladd-bytes/1", 1);
-const MULADD16: Kernel = muladd(Element::Int16, "s16", "cpu-muladd/1", 2);
-const MULADD32: Kernel = muladd(Element::Int32, "s32", "cpu-muladd/1", 4);
-const MULADD64: Kernel = muladd(Element::Int64, "s64", "cpu-muladd/1", 8);
 const MULADD64_HALVES: Kernel = Kernel { method: "cpu-muladd-halves/1", ..MULADD64 };
-const ADD64: Kernel = Kernel::of(CpuOp::Add, Element::Fp64, "fp64", "cpu-add/1", 1, Data::Sums(Float::Fp64));
-const ADD32: Kernel = Kernel::of(CpuOp::Add, Element::Fp32, "fp32", "cpu-add/1", 1, Data::Sums(Float::Fp32));
 const ALL64: Kernel = all_pipes(Element::Fp64, "fp64", Float::Fp64);
 const ALL32: Kernel = all_pipes(Element::Fp32, "fp32", Float::Fp32);
-const PLAIN8: Kernel = plain(Element::Int8, "s8 in s32", Data::Affine { bytes: 1 });
-const PLAIN16: Kernel = plain(Element::Int16, "s16 in s32", Data::Affine { bytes: 2 });
-const PLAIN32: Kernel = plain(Element::Int32, "s32", Data::Affine { bytes: 4 });
-const PLAIN64: Kernel = plain(Element::Int64, "s64", Data::Affine { bytes: 8 });
-const PLAIN_FP32: Kernel = plain(Element::Fp32, "fp32", Data::DoubledAndHalved(Float::Fp32));
-const PLAIN_FP64: Kernel = plain(Element::Fp64, "fp64", Data::DoubledAndHalved(Float::Fp64));
-
-const BF16: &str = "fp32 <- bf16 x bf16";
 const WHOLE_TILE: Data = Data::IntegerDot { shape: Shape::TILE_OF_BYTES, first: Range::U8, second: Range::S8 };
-
-const fn dot(element: Element, types: &'static str, method: &'static str, products: usize, of: [Range; 2]) -> Kernel {
-    let data = Data::IntegerDot { shape: Shape::Vector(products), first: of[0], second: of[1] };
-    Kernel::of(CpuOp::Dot, element, types, method, 2 * products as u64, data)
-}
-
-const fn factors(shape: Shape, factor: Float) -> Data {
-    Data::FloatDot { shape, factor }
-}
-
-const fn matrix(element: Element, types: &'static str, operations: u64, data: Data) -> Kernel {
-    Kernel::of(CpuOp::Matrix, element, types, "cpu-matrix/1", operations, data)
-}
-
-const fn muladd(element: Element, types: &'static str, method: &'static str, bytes: usize) -> Kernel {
-    Kernel::of(CpuOp::MulAdd, element, types, method, 2, Data::Elements { bytes })
-}
 
 const fn all_pipes(element: Element, types: &'static str, float: Float) -> Kernel {
     let data = Data::ProductsAndSums(float);
     Kernel { accumulators_per_step: 2, ..Kernel::of(CpuOp::AllPipes, element, types, "cpu-all-pipes/1", 3, data) }
-}
-
-const fn plain(element: Element, types: &'static str, data: Data) -> Kernel {
-    Kernel::of(CpuOp::Plain, element, types, "cpu-plain/1", 3, data)
 }
 
 /// Rows by operation and element; within these, widest first, and fastest first where several are as wide.

@@ -11,9 +11,13 @@ use model::isa::Isa;
 
 type Buffers = Mixed<Vec<f64>, Vec<f32>>;
 
-/// The tile of the same instruction set for fp64; for pairs of bf16 that of AVX-512, which they extend.
+/// The tile of the same instruction set for fp64; for pairs of bf16 that of the set which they extend.
 fn wide(tile: BoundTile<f32>) -> BoundTile<f64> {
-    let isa = if tile.tile().isa == Isa::Avx512Bf16 { Isa::Avx512 } else { tile.tile().isa };
+    let isa = match tile.tile().isa {
+        Isa::Avx512Bf16 => Isa::Avx512,
+        Isa::NeonBf16 => Isa::Neon,
+        other => other,
+    };
     find::<f64>(isa, &Features::detect()).unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use kernels::state::ArithmeticState;
 use kernels::table::Kernel;
-use model::isa::{CpuOp, Element};
+use model::isa::{CpuOp, Element, Isa};
 
 #[path = "brain.rs"]
 #[expect(dead_code, reason = "of the tests of dense linear algebra")]
@@ -20,6 +20,12 @@ pub(crate) fn oracle(state: &ArithmeticState, iterations: u64) -> Vec<u8> {
     match (kernel.op, kernel.element) {
         (CpuOp::Dot | CpuOp::Matrix, Element::Bf16) => float_dot(state, iterations, bfloat),
         (CpuOp::Matrix, Element::Fp16) => float_dot(state, iterations, half),
+        (CpuOp::Matrix, Element::Fp64) => outer(state, iterations, |a, b, x| {
+            f64::from_ne_bytes(a).mul_add(f64::from_ne_bytes(b), f64::from_ne_bytes(x)).to_ne_bytes()
+        }),
+        (CpuOp::Matrix, Element::Fp32) => outer(state, iterations, |a, b, x| {
+            f32::from_ne_bytes(a).mul_add(f32::from_ne_bytes(b), f32::from_ne_bytes(x)).to_ne_bytes()
+        }),
         (CpuOp::Dot | CpuOp::Matrix, _) => integer_dot(state, iterations),
         (CpuOp::MulAdd, Element::Int8) => step_by_step(state, iterations, muladd_i8),
         (CpuOp::MulAdd, Element::Int16) => step_by_step(state, iterations, muladd_i16),
@@ -82,6 +88,26 @@ macro_rules! float {
 }
 float!(float_f64, f64, 8);
 float!(float_f32, f32, 4);
+
+/// Adds the product of a row's and a column's element to every lane.
+fn outer<const N: usize>(
+    state: &ArithmeticState,
+    iterations: u64,
+    multiply_add: impl Fn([u8; N], [u8; N], [u8; N]) -> [u8; N],
+) -> Vec<u8> {
+    let Kernel { lanes, pairs, .. } = *state.kernel();
+    let side = lanes.isqrt();
+    let mut values = state.seeds().as_chunks::<N>().0.to_vec();
+    for (index, value) in values.iter_mut().enumerate() {
+        let (row, column) = (index % lanes / side, index % side);
+        let element = |operand: usize, index: usize| state.operand(operand).as_chunks::<N>().0[index];
+        for step in 0..iterations * 2 * pairs as u64 {
+            let first = usize::from(step % 2 == 1) * 2;
+            *value = multiply_add(element(first, row), element(first + 1, column), *value);
+        }
+    }
+    values.into_flattened()
+}
 
 /// Defines the steps of element-wise multiply-add.
 macro_rules! muladd {
@@ -149,6 +175,12 @@ fn factors(kernel: &Kernel, lane: usize) -> Vec<(usize, usize)> {
     let products = products(kernel);
     if kernel.op == CpuOp::Dot {
         return (0..products).map(|k| (lane * products + k, lane * products + k)).collect();
+    }
+    if kernel.isa != Isa::Amx {
+        // Rows by rows: outer products of whole vectors, or 2 x 2 sums in each 128 bits (Arm ARM, SMOPA and SMMLA).
+        let side = if kernel.isa == Isa::Sme { kernel.lanes.isqrt() } else { 2 };
+        let (first, row, column) = (lane / (side * side) * side, lane / side % side, lane % side);
+        return (0..products).map(|k| ((first + row) * products + k, (first + column) * products + k)).collect();
     }
     // A tile's row of 64 bytes has `products` factors of the first operand; of the second, for each of 16 columns, the
     // factors of 32 bits (Intel SDM volume 2, TDPBUSD and TDPBF16PS).

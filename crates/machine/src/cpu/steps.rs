@@ -42,10 +42,11 @@ impl Step {
     /// Width of an instruction's operands; 64 for single elements.
     pub(crate) const fn bits(&self) -> u32 {
         match self.kernel.isa {
-            Isa::Sse2 | Isa::Ssse3 | Isa::Sse41 | Isa::Neon => 128,
+            Isa::Sse2 | Isa::Ssse3 | Isa::Sse41 => 128,
+            Isa::Neon | Isa::NeonFp16 | Isa::NeonDotprod | Isa::NeonI8mm | Isa::NeonBf16 => 128,
             Isa::Avx2 | Isa::Avx512Vl | Isa::AvxVnni | Isa::AvxVnniInt8 => 256,
             Isa::Avx512 | Isa::Avx512Vnni | Isa::Avx512Bf16 | Isa::Avx512Fp16 => 512,
-            Isa::Scalar | Isa::Amx | Isa::Sve => 64,
+            Isa::Scalar | Isa::Amx | Isa::Sve | Isa::Sme => 64,
         }
     }
 

@@ -37,8 +37,18 @@ words! {
         Amx => "amx",
         /// 128-bit vectors of aarch64.
         Neon => "neon",
+        /// 128-bit half-precision arithmetic of aarch64.
+        NeonFp16 => "neon_fp16",
+        /// 128-bit signed-by-signed dot products of bytes.
+        NeonDotprod => "neon_dotprod",
+        /// 128-bit matrix products of bytes, and unsigned-by-signed dot products.
+        NeonI8mm => "neon_i8mm",
+        /// 128-bit bf16 dot and matrix products.
+        NeonBf16 => "neon_bf16",
         /// Scalable vectors of aarch64.
         Sve => "sve",
+        /// Outer products of aarch64's streaming mode.
+        Sme => "sme",
     }
 
     /// The type of one element of an operand.
@@ -113,6 +123,8 @@ words! {
         Mix11 => "mix_1_1",
         /// The string instruction: what the microcode makes of a copy.
         RepMovsb => "rep_movsb",
+        /// The instruction that zeroes a block of memory, which is not read first.
+        DcZva => "dc_zva",
         /// The copy function of the C library.
         Memcpy => "memcpy",
         /// A copy byte by byte: bound by instructions, not by memory.
@@ -172,7 +184,12 @@ impl Isa {
             Self::Avx512Fp16 => "AVX-512 FP16",
             Self::Amx => "AMX",
             Self::Neon => "NEON",
+            Self::NeonFp16 => "NEON FP16",
+            Self::NeonDotprod => "NEON DotProd",
+            Self::NeonI8mm => "NEON I8MM",
+            Self::NeonBf16 => "NEON BF16",
             Self::Sve => "SVE",
+            Self::Sme => "SME",
         }
     }
 }

@@ -213,10 +213,7 @@ fn factors_in_bf16_are_of_their_own_matrix_and_only_where_they_are_asked_for() {
     };
     assert!([1, 2].iter().flat_map(|threads| of_type(*threads)).all(|id| ids.contains(&id.as_str())), "{ids:?}");
     for row in found.iter().filter(|row| is_brain(row)) {
-        assert_eq!(
-            (params(row).isa, params(row).matrix()),
-            (Some(Isa::Avx512Bf16), Some(LinpackMatrix::DiagonallyDominant))
-        );
+        assert_eq!((params(row).isa, params(row).matrix()), (Some(BRAIN.0), Some(LinpackMatrix::DiagonallyDominant)));
         assert_eq!(row.experiment.method, "linpack-lu-mixed-dominant/1");
         assert!(row.obstacle.is_none() && params(row).nb.is_some() && row.sampling.sample_seconds > 0.0);
     }
@@ -225,22 +222,27 @@ fn factors_in_bf16_are_of_their_own_matrix_and_only_where_they_are_asked_for() {
     assert_eq!(orders.len(), 1, "the order of the solution in fp64, for both types: {orders:?}");
 }
 
+/// The instruction set that multiplies bf16, and its feature.
+const BRAIN: (Isa, Feature) =
+    if cfg!(target_arch = "aarch64") { (Isa::NeonBf16, Feature::Bf16) } else { (Isa::Avx512Bf16, Feature::Avx512Bf16) };
+
 #[test]
 fn types_that_a_machine_lacks_are_skipped_in_a_suite_and_refused_on_request() {
-    let others: Vec<Feature> = Feature::ALL.iter().copied().filter(|one| *one != Feature::Avx512Bf16).collect();
+    let others: Vec<Feature> = Feature::ALL.iter().copied().filter(|one| *one != BRAIN.1).collect();
     let lacking = |_: &[u32]| Features::having(&others);
-    for isa in [vec![], vec![IsaChoice::All], vec![IsaChoice::Named(Isa::Avx512Bf16)]] {
+    for isa in [vec![], vec![IsaChoice::All], vec![IsaChoice::Named(BRAIN.0)]] {
         let (op, elements) = (vec![LinpackOp::LuMixed], vec![Element::Bf16]);
         let choice = LinpackChoice { op, elements, isa, ..sizes(&[2000]) };
         let machine = machine_with_cpus(2);
         let asked = expand(&request(&choice), &machine, &lacking).unwrap_err().0;
-        assert!(asked.contains("lu_mixed of bf16 needs avx512_bf16: "), "{asked}");
+        let needs = format!("lu_mixed of bf16 needs {}: ", BRAIN.0);
+        assert!(asked.contains(&needs), "{asked}");
         let of_a_suite = Request { choices: Choices::default(), ..request(&choice) };
         let found = expand(&of_a_suite, &machine, &lacking).unwrap();
         assert_eq!(found.len(), 2);
         for row in &found {
             let obstacle = row.obstacle.as_deref().unwrap();
-            assert!(obstacle.contains("lu_mixed of bf16 needs avx512_bf16: "), "{obstacle}");
+            assert!(obstacle.contains(&needs), "{obstacle}");
         }
     }
     let choice = LinpackChoice { elements: vec![Element::Fp16], op: vec![LinpackOp::LuMixed], ..sizes(&[2000]) };

@@ -19,7 +19,7 @@ use model::isa::Isa;
 
 use crate::dense::tile::{Elimination, Pairs, Tile};
 use crate::features::{Feature, Needs};
-use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, Lanes, eliminate};
+use crate::portable::tiles::{FP32_SCALAR, FP64_SCALAR, eliminate, lanes};
 
 pub(crate) static FP64: &[Tile<f64>] = &[FP64_AVX512, FP64_AVX2, FP64_SCALAR];
 pub(crate) static FP32: &[Tile<f32>] = &[FP32_AVX512, FP32_AVX2, FP32_SCALAR];
@@ -290,43 +290,6 @@ tile_loops!(fp32_avx2, fp32_avx2_asking(f32) {
     ],
 });
 
-/// Defines the arithmetic of a vector type by its instructions.
-macro_rules! lanes {
-    ($vector:ident of $element:ty:
-        $all:ident, $plus:ident, $times:ident, $less:ident, $larger:ident, $magnitude:expr) => {
-        impl Lanes<$element> for $vector {
-            #[inline(always)]
-            fn all(value: $element) -> Self {
-                // SAFETY: only functions of the instruction set use these, here and below.
-                unsafe { $all(value) }
-            }
-
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { $plus(self, other) }
-            }
-
-            #[inline(always)]
-            fn times(self, other: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { $times(self, other) }
-            }
-
-            #[inline(always)]
-            fn less(self, other: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { $less(self, other) }
-            }
-
-            #[inline(always)]
-            fn larger_magnitude(self, most: Self) -> Self {
-                // SAFETY: as above. The instruction returns the second number if either is NaN.
-                unsafe { $larger($magnitude(self), most) }
-            }
-        }
-    };
-}
 lanes!(__m128d of f64: _mm_set1_pd, _mm_add_pd, _mm_mul_pd, _mm_sub_pd, _mm_max_pd,
     |value| _mm_andnot_pd(_mm_set1_pd(-0.0), value));
 lanes!(__m128 of f32: _mm_set1_ps, _mm_add_ps, _mm_mul_ps, _mm_sub_ps, _mm_max_ps,

@@ -1,53 +1,12 @@
-//! The tile of bf16 and its packing against their definition, and against the processor's own instruction.
-
-extern crate std;
+//! The packing of bf16 against the processor's own instruction.
 
 use core::arch::asm;
 
+use crate::dense::pairs::{boundary_numbers, tiles};
+
+extern crate std;
+
 use std::vec::Vec;
-
-use super::*;
-use crate::dense::find;
-use crate::dense::random::Uniform;
-use crate::dense::tile::{BoundTile, Levels};
-use crate::features::Features;
-
-#[path = "../../../tests/support/brain.rs"]
-mod brain;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
-/// Numbers at every boundary: halves between two bf16, powers of two, the smallest normal and the largest finite ones.
-fn boundary_numbers() -> Vec<f32> {
-    let uppers = [0, 1, 0x7f, 0x80, 0x81, 0xff, 0x3f7f, 0x3f80, 0x3f81, 0x4049, 0x7eff, 0x7f7e, 0x7f7f];
-    let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
-    let magnitudes = uppers.iter().flat_map(|upper| lowers.iter().map(move |lower| upper << 16 | lower));
-    let drawn = (0..997).map(|row| Uniform::new(11, 997).real::<f32>(row, 0));
-    let signed = magnitudes.flat_map(|bits: u32| [f32::from_bits(bits), -f32::from_bits(bits)]);
-    let all: Vec<f32> = signed.chain(drawn.map(|entry| entry * entry * entry)).collect();
-    assert!(all.iter().all(|number| number.is_finite()));
-    all
-}
-
-/// The tile of bf16, where this machine can run it.
-fn tile() -> Option<BoundTile<f32>> {
-    let tile = find::<f32>(Isa::Avx512Bf16, &Features::detect());
-    if tile.is_none() {
-        skip::skip("the tile of bf16", "this machine has no avx512_bf16");
-    }
-    tile
-}
-
-#[test]
-fn rounds_to_the_nearest_bf16_and_halves_to_even() {
-    let Some(tile) = tile() else { return };
-    for number in boundary_numbers() {
-        let mut pair = [0.0];
-        tile.round(&[number], None, &mut pair);
-        let expected = u32::from(brain::nearest(number));
-        assert_eq!(pair[0].to_bits(), expected, "{number:e} {:#x}", number.to_bits());
-    }
-}
 
 /// Sixteen numbers each, rounded by the instruction: the first in the lower half of the result.
 fn by_the_instruction(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
@@ -63,7 +22,8 @@ fn by_the_instruction(first: &[f32; 16], second: &[f32; 16]) -> [u32; 16] {
 
 #[test]
 fn pairs_match_the_instruction() {
-    let Some(tile) = tile() else { return };
+    let tiles = tiles();
+    let Some(tile) = tiles.first() else { return };
     let mut all = boundary_numbers();
     all.extend([f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0x7f80_0001), f32::from_bits(0xffc1_2345)]);
     let reversed: Vec<f32> = all.iter().rev().copied().collect();
@@ -73,53 +33,5 @@ fn pairs_match_the_instruction() {
         assert_eq!(pairs.map(f32::to_bits), by_the_instruction(first, second));
         tile.round(&first[..5], None, &mut pairs[..5]);
         assert_eq!(pairs.map(f32::to_bits)[..5], by_the_instruction(first, &[0.0; 16])[..5]);
-    }
-}
-
-/// Random numbers with exponents far apart; some numbers, and products of other numbers, are subnormal.
-fn drawn(seed: u64, count: usize) -> Vec<f32> {
-    let number = |row: usize| {
-        let entry = Uniform::new(seed, count).real::<f32>(row, 0);
-        let scale = [1.0, 1e-3, 1e4, 1e-19, 1.0, 3e-38][row % 6];
-        entry * scale
-    };
-    (0..count).map(number).collect()
-}
-
-#[test]
-fn tile_of_pairs_matches_the_oracle_bit_for_bit() {
-    let Some(tile) = tile() else { return };
-    let (rows, columns) = (tile.rows(), tile.columns());
-    let step = rows + 5;
-    for depth in (0..=9).chain([63, 64, 65, 128, 131]) {
-        let (left, right) = (drawn(1, rows * depth), drawn(2, depth * columns));
-        let before = drawn(3, step * columns);
-        let pack = |numbers: &[f32], width: usize| -> Vec<f32> {
-            numbers
-                .chunks(2 * width)
-                .flat_map(|two| {
-                    let mut pairs = std::vec![0.0; width];
-                    tile.round(&two[..width], two.get(width..).filter(|second| !second.is_empty()), &mut pairs);
-                    pairs
-                })
-                .collect()
-        };
-        let (a, b, mut found) = (pack(&left, rows), pack(&right, columns), before.clone());
-        // SAFETY: as many pairs are packed as are named, and the result has the tile's columns.
-        unsafe {
-            let next = b.as_ptr();
-            tile.run(Levels::packed(tile, depth), (a.as_ptr(), rows), b.as_ptr(), (found.as_mut_ptr(), step), next);
-        }
-        for (index, (found, before)) in found.iter().zip(&before).enumerate() {
-            let (column, row) = (index / step, index % step);
-            let at = |numbers: &[f32], place: usize| numbers.get(place).map_or(0, |number| brain::nearest(*number));
-            let sum = (0..depth).step_by(2).fold(0.0, |sum, level| {
-                let left = [level, level + 1].map(|level| at(&left, level * rows + row));
-                let right = [level, level + 1].map(|level| at(&right, level * columns + column));
-                brain::add_products(sum, left, right)
-            });
-            let expected = if row < rows { before - sum } else { *before };
-            assert_eq!(found.to_bits(), expected.to_bits(), "depth {depth}, row {row}, column {column}");
-        }
     }
 }

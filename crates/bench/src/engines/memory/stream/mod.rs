@@ -89,7 +89,7 @@ impl StreamTrial {
             let lacks = || Trouble::Unavailable(format!("this CPU lacks {} for {op}", params.isa));
             Worker::Loop(bound.ok_or_else(lacks)?)
         };
-        let by_length = matches!(op, MemoryOp::Memcpy | MemoryOp::RepMovsb);
+        let by_length = matches!(op, MemoryOp::Memcpy | MemoryOp::RepMovsb | MemoryOp::DcZva);
         let most_bytes = if by_length { COPY_BYTES } else { GRANULE_BYTES };
         let granules = Granules::divide(share_bytes(params), most_bytes, by_length).ok_or_else(|| {
             let least = format_size(size_of::<Block>() as u64 * parts(op) * u64::from(params.threads));
@@ -111,7 +111,7 @@ impl StreamTrial {
         let kernel = kernel.filter(|kernel| match kernel {
             BoundMemory::Read(_) | BoundMemory::Write(_) => true,
             BoundMemory::Combine(kernel) => kernel.sources() == 1,
-            BoundMemory::Update(_) => false,
+            BoundMemory::Update(_) | BoundMemory::Zero(_) => false,
         });
         let kernel = kernel.ok_or_else(|| Trouble::Unavailable(format!("{op} cannot be the load of a chase")))?;
         let Some(granules) = Granules::divide(pieces * PIECE_BYTES, PIECE_BYTES, true) else { return Ok(None) };
@@ -180,6 +180,9 @@ impl StreamTrial {
             (Worker::Loop(BoundMemory::Update(update)), Some(target)) => {
                 self.blocks += update.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], span.passes);
             }
+            (Worker::Loop(BoundMemory::Zero(zero)), Some(target)) => {
+                self.blocks += zero.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], span.passes);
+            }
             (Worker::Loop(BoundMemory::Combine(combine)), Some(target)) => {
                 self.blocks += combine.run(&mut CacheLine::blocks_mut(target.lines_mut())[blocks], from, span.passes);
             }
@@ -245,6 +248,7 @@ impl StreamTrial {
                 let lines_before = before.wrapping_mul(self.granules.lines() as u64);
                 self.pattern.line(usize::try_from(lines_before).unwrap_or(usize::MAX) + line)
             }
+            MemoryOp::DcZva => CacheLine::default(),
             MemoryOp::Update => {
                 let updates = before / self.granules.count as u64 + 1;
                 let added = updates.wrapping_mul(memory::UPDATE_STEP);

@@ -41,7 +41,7 @@ fn every_byte_that_is_counted_is_in_the_working_set_and_only_the_librarys_copy_n
         assert!(used <= 3 << 20 && used > (3 << 20) - (3 << 14), "{op}: {used}");
         let counted = trial.profile().work_per_iteration / trial.granules.bytes() as f64;
         let expected = match op {
-            MemoryOp::Read | MemoryOp::Write | MemoryOp::WriteNt => 1.0,
+            MemoryOp::Read | MemoryOp::Write | MemoryOp::WriteNt | MemoryOp::DcZva => 1.0,
             MemoryOp::Add | MemoryOp::AddNt | MemoryOp::Triad | MemoryOp::TriadNt | MemoryOp::Mix21 => 3.0,
             MemoryOp::Mix31 => 4.0,
             _ => 2.0,
