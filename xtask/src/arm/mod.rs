@@ -23,8 +23,40 @@ const VECTOR_BYTES: [u32; 3] = [32, 16, 64];
 /// The part of all tests that may be in [`CANNOT`].
 const MOST_LEFT_OUT: f64 = 0.1;
 
-/// Tests that cannot pass under emulation in user mode, by parts of their names, and why.
-const CANNOT: &[(&str, &str)] = &[];
+/// Some of the tests, and those of them that cannot pass under emulation in user mode: parts of their names, and why.
+struct Pass {
+    targets: &'static [&'static str],
+    cannot: &'static [(&'static str, &'static str)],
+}
+
+const KERNELS: Pass = Pass { targets: &["--package=kernels"], cannot: &[] };
+
+const CRATES: Pass = Pass {
+    targets: &["--workspace", "--exclude=kernels", "--exclude=assay", "--exclude=lab", "--exclude=xtask"],
+    cannot: &[
+        ("memory::tests::a_collapsed_region_keeps_its_contents", "MADV_COLLAPSE is ignored"),
+        ("net::datagrams::tests::a_message_that_is_refused_later", "system calls cannot be filtered"),
+        ("net::datagrams::tests::messages_of_one_call_have_their_own_arrival_times", "packets have no time stamps"),
+        ("net::path::tests::a_connection_over_loopback_has_its_mtu", "IP_MTU is missing"),
+        ("net::tcp::tests::a_connection_reports_its_state", "TCP_INFO is missing"),
+        ("net::tests::loopback_has_fixed_offloads", "requests of ethtool are missing"),
+        ("net::zero_copy::", "SO_ZEROCOPY is missing"),
+        ("process::code::tests::all_of_the_program_is_in_memory_afterwards", "MADV_POPULATE_READ is ignored"),
+        ("process::session::tests::descendants_end_with_their_program", "PR_SET_CHILD_SUBREAPER is missing"),
+    ],
+};
+
+const PROGRAM: Pass = Pass {
+    targets: &["--package=assay"],
+    cannot: &[
+        ("cpu::emulation::", "it emulates x86-64 itself"),
+        ("disk::", "files have no direct I/O, and io_uring and libaio are missing"),
+        ("interference::", "time and CPU shares are those of the emulator"),
+        ("interruptions::", "the times at which runs are ended are those of real machines"),
+        ("net::", "the rates and losses of paths are those of the emulator"),
+        ("references::", "reference tools run on the host, and their times are compared"),
+    ],
+};
 
 /// The step `arm-smoke`: the program is built, describes this machine and measures a little of every area.
 pub(crate) fn smoke(shell: &Shell) -> Tally {
@@ -41,39 +73,43 @@ pub(crate) fn smoke(shell: &Shell) -> Tally {
 pub(crate) fn run(shell: &Shell) -> Tally {
     with_emulator(shell, |toolchain, emulator| {
         let mut tally = Tally::check(succeeds(&mut build(shell, toolchain)));
-        for targets in [&["--package=kernels"][..], OTHERS] {
+        for pass in [&KERNELS, &CRATES, &PROGRAM] {
             let mut command = cargo(shell, toolchain, &["test", "--no-run", "--tests"]);
-            if !succeeds(command.args(targets)) {
+            if !succeeds(command.args(pass.targets)) {
                 tally.add(Tally::failure("arm: the tests do not compile"));
                 return tally;
             }
         }
-        let test = |targets: &[&str], vector_bytes: u32, harness: &[&str]| {
+        let test = |pass: &Pass, vector_bytes: u32, harness: &[String]| {
             let mut command = cargo(shell, toolchain, &["test", "--no-fail-fast", "--tests"]);
-            command.args(targets).args(["--", "--format=pretty", "--test-threads=2"]).args(harness);
+            command.args(pass.targets).args(["--", "--format=pretty", "--test-threads=2"]).args(harness);
             command.env(SKIPS, skips_file(shell)).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
             test_runs::counted(emulator.of(&mut command, vector_bytes))
         };
+        let mut all = 0;
         for vector_bytes in VECTOR_BYTES {
             println!("SVE with {vector_bytes} bytes");
-            tally.add(test(&["--package=kernels"], vector_bytes, &[]).0);
+            let (kernels, _) = test(&KERNELS, vector_bytes, &[]);
+            all = kernels.passed + kernels.failed;
+            tally.add(kernels);
         }
-        let skips: Vec<String> = CANNOT.iter().map(|(name, _)| format!("--skip={name}")).collect();
-        let skips: Vec<&str> = skips.iter().map(String::as_str).collect();
-        let (others, left_out) = test(OTHERS, VECTOR_BYTES[0], &skips);
-        let all = others.passed + others.failed + left_out;
-        tally.add(test_runs::again(others, |name| test(OTHERS, VECTOR_BYTES[0], &["--exact", name]).0));
+        let mut left_out = 0;
+        for pass in [CRATES, PROGRAM] {
+            let skips: Vec<String> = pass.cannot.iter().map(|(name, _)| format!("--skip={name}")).collect();
+            let (tests, skipped) = test(&pass, VECTOR_BYTES[0], &skips);
+            left_out += skipped;
+            all += tests.passed + tests.failed + skipped;
+            let alone = |name: &str| test(&pass, VECTOR_BYTES[0], &["--exact".to_owned(), name.to_owned()]).0;
+            tally.add(test_runs::again(tests, alone));
+            tally.skipped.extend(pass.cannot.iter().map(|(name, why)| format!("{name} under emulation: {why}")));
+        }
         let share = left_out as f64 / all as f64;
-        println!("{left_out} of {all} tests of these crates are left out, {:.1} %", share * 100.0);
+        println!("{left_out} of {all} tests are left out, {:.1} %", share * 100.0);
         tally.add(Tally::check(share <= MOST_LEFT_OUT));
-        tally.skipped.extend(CANNOT.iter().map(|(name, why)| format!("{name} under emulation: {why}")));
         tally.add(uses(shell, emulator));
         tally
     })
 }
-
-/// Every crate that is part of the program, but the kernels.
-const OTHERS: &[&str] = &["--workspace", "--exclude=kernels", "--exclude=lab", "--exclude=xtask"];
 
 fn with_emulator(shell: &Shell, act: impl FnOnce(&Toolchain, &Emulator) -> Tally) -> Tally {
     let skipped = |why: String| Tally::skip(format!("64-bit Arm: {why}"));
