@@ -7,7 +7,7 @@ python3 -m venv "$env"
 files() { find "$env" -name __pycache__ -prune -o -type f -print | sort; }
 before=$(files)
 start=$(date +%s)
-"$env/bin/pip" install --quiet --disable-pip-version-check --no-index "$dist"/assay_bench-*manylinux*.whl
+"$env/bin/pip" install --quiet --disable-pip-version-check --no-index "$dist"/assay_bench-*manylinux*_x86_64.whl
 export ASSAY_STORE="$env/store"
 "$env/bin/assay" cpu --op fma --type fp64 --isa scalar --threads 1 --repeat 3 --quiet >/dev/null
 echo "pip: first result after $(($(date +%s) - start)) s"

@@ -5,7 +5,7 @@ command -v unshare >/dev/null || { echo "static: no unshare here"; exit 77; }
 [ "$(id -u)" = 0 ] || { echo "static: only root can change the root folder"; exit 77; }
 rm -rf "$root"
 mkdir -p "$root/proc" "$root/tmp"
-tar -xzf "$dist"/assay-*-linux-musl.tar.gz -C "$root" --strip-components=1
+tar -xzf "$dist"/assay-*-x86_64-linux-musl.tar.gz -C "$root" --strip-components=1
 try() { unshare --mount sh -c 'mount -t proc proc "$1/proc"; root=$1; shift; exec chroot "$root" "$@"' sh "$root" "$@"; }
 export HOME=/tmp ASSAY_STORE=/tmp/store
 try /assay --version

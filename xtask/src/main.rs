@@ -10,6 +10,7 @@
     reason = "this is a program for developers: it reads argv, prints, and times its steps"
 )]
 
+mod arm;
 mod browser;
 mod codegen;
 mod deny;

@@ -10,6 +10,7 @@ use crate::tally::Tally;
 pub struct Tool {
     /// Its name, or its path.
     pub program: &'static str,
+    /// One package, or several with spaces between them.
     pub package: &'static str,
     /// An option with which it does nothing.
     pub version: &'static str,
@@ -63,7 +64,7 @@ pub fn run(shell: &Shell) -> Tally {
 pub fn get(shell: &Shell, tools: &[Tool]) -> Tally {
     let missing = || tools.iter().filter(|tool| !has(tool.program, tool.version));
     if missing().next().is_some() && is_root() && has("apt-get", "--version") {
-        let packages: Vec<&str> = missing().map(|tool| tool.package).collect();
+        let packages: Vec<&str> = missing().flat_map(|tool| tool.package.split(' ')).collect();
         install(shell, &packages);
     }
     let mut tally = Tally::default();

@@ -8,7 +8,7 @@ use xtask::set_up;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-use crate::{browser, codegen, deny, dist, documents, invariants, test_runs};
+use crate::{arm, browser, codegen, deny, dist, documents, invariants, test_runs};
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
@@ -28,10 +28,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "lint", about: "clippy, warnings as errors", in_test: true, run: lint },
     Step { name: "docs", about: "the API documentation, warnings as errors", in_test: true, run: documents::api },
     Step { name: "tests", about: "the tests of every crate and of the program, some of them as nobody too", in_test: true, run: test_runs::run },
+    Step { name: "arm-smoke", about: "the program for 64-bit Arm, built and used under emulation", in_test: true, run: arm::smoke },
+    Step { name: "arm", about: "the tests for 64-bit Arm under emulation, with three vector lengths of SVE", in_test: false, run: arm::run },
     Step { name: "codegen", about: "the program's machine code, every kernel (alone: the dist build, or --binary PATH)", in_test: true, run: codegen::step },
     Step { name: "browser", about: "the report's page in Chromium (pictures in target/browser)", in_test: true, run: browser::run },
     Step { name: "dist", about: "write the files of a release to dist/: programs, packages, checksums", in_test: false, run: dist::run },
-    Step { name: "packages", about: "the same, and each package installed and used in other distributions", in_test: true, run: dist::packages },
+    Step { name: "packages", about: "those for x86-64, and each package installed and used in other distributions", in_test: true, run: dist::packages },
     Step { name: "schema", about: "write the schemas in schema/", in_test: false, run: documents::write_schema },
     Step { name: "words", about: "how long the sentences are that users read", in_test: false, run: invariants::words::measure },
     Step { name: "docs-test", about: "the commands that the documents mark as runnable", in_test: true, run: documents::commands },

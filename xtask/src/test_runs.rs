@@ -14,7 +14,7 @@ use xtask::shell::Shell;
 use xtask::tally::Tally;
 
 /// Names the file to which a test appends a line when it cannot run here: `what: why`.
-const SKIPS: &str = "ASSAY_TEST_SKIPS";
+pub(crate) const SKIPS: &str = "ASSAY_TEST_SKIPS";
 
 /// How long the tests may print nothing: the longest takes half a minute on an idle machine.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -143,7 +143,7 @@ pub(crate) fn build(shell: &Shell) -> bool {
     succeeds(&mut shell.cargo(&["test", "--quiet", "--workspace", "--exclude=lab", "--no-run", "--tests"]))
 }
 
-fn skips_file(shell: &Shell) -> PathBuf {
+pub(crate) fn skips_file(shell: &Shell) -> PathBuf {
     shell.target().join("tests.skips")
 }
 
@@ -152,7 +152,7 @@ fn twice(shell: &Shell, pass: &Pass) -> Tally {
     again(count(shell, pass), |test| count(shell, &Pass::named(&["--exact", test], pass.as_nobody)))
 }
 
-fn again(mut tally: Tally, mut run: impl FnMut(&str) -> Tally) -> Tally {
+pub(crate) fn again(mut tally: Tally, mut run: impl FnMut(&str) -> Tally) -> Tally {
     if tally.failures.len() > MOST_AGAIN {
         return tally;
     }
@@ -170,15 +170,22 @@ fn again(mut tally: Tally, mut run: impl FnMut(&str) -> Tally) -> Tally {
 }
 
 fn count(shell: &Shell, pass: &Pass) -> Tally {
+    counted(&mut pass.command(shell)).0
+}
+
+/// Runs a command that runs tests; what came of them, and how many were filtered out.
+pub(crate) fn counted(command: &mut Command) -> (Tally, u64) {
     let mut report = Report::default();
-    let ending = read_lines(&mut pass.command(shell), SILENCE, |line| report.read(line));
-    report.end(&ending)
+    let ending = read_lines(command, SILENCE, |line| report.read(line));
+    let filtered = report.filtered;
+    (report.end(&ending), filtered)
 }
 
 /// What harnesses have printed so far.
 #[derive(Default)]
 struct Report {
     tally: Tally,
+    filtered: u64,
     /// The tests that have begun and not ended: a harness names a test when it begins where one runs at a time, and after
     /// a minute where several do.
     running: BTreeSet<String>,
@@ -210,12 +217,13 @@ impl Report {
         self.tally.passed += number("passed");
         self.tally.failed += number("failed");
         self.tally.ignored += number("ignored");
+        self.filtered += number("filtered out");
     }
 
     /// The tally once the command has ended. A test that ended its process, and tests that do not compile, are a failure
     /// without a name.
     fn end(self, ending: &Ending) -> Tally {
-        let Self { mut tally, running } = self;
+        let Self { mut tally, running, .. } = self;
         let why = match ending {
             Ending::Success => return tally,
             Ending::Failure => "the tests do not compile, or a program of tests ended without a result",

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::release::{Release, must};
+use super::release::{Architecture, Release, must};
 use super::staging::TEXTS;
 
 /// Program, manual pages, completions, licences.
 pub(super) fn tarball(release: &Release, program: &Path, system: &str) -> Result<(), String> {
-    let name = format!("assay-{}-x86_64-{system}", release.version);
+    let name = format!("assay-{}-{system}", release.version);
     let folder = release.stage.join(&name);
     release.copy(program, &folder.join("assay"))?;
     for text in TEXTS.into_iter().filter(|text| *text != "CHANGELOG.md") {
@@ -58,8 +58,9 @@ fn compress(release: &Release) -> String {
     release.shell.root().join("packaging/compress.py").display().to_string()
 }
 
-/// The deb and the rpm.
-pub(super) fn packages(release: &Release) -> Result<(), String> {
+/// The deb and the rpm of a program.
+pub(super) fn packages(release: &Release, program: &Path, architecture: &Architecture) -> Result<(), String> {
+    release.copy(program, &release.stage.join("usr/bin/assay"))?;
     let [made, recipe] =
         [&release.made, &release.shell.root().join("packaging/nfpm.yaml")].map(|path| path.display().to_string());
     let made = format!("{made}/");
@@ -69,7 +70,7 @@ pub(super) fn packages(release: &Release) -> Result<(), String> {
     must(release.command("find", &touch).current_dir(&release.stage))?;
     for packager in ["deb", "rpm"] {
         let mut command = release.command("nfpm", &["package", "-f", &recipe, "-p", packager, "-t", &made]);
-        must(command.env("VERSION", &release.version).current_dir(&release.stage))?;
+        must(command.env("VERSION", &release.version).env("ARCH", architecture.deb).current_dir(&release.stage))?;
     }
     Ok(())
 }

@@ -17,11 +17,24 @@ use xtask::set_up;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-use release::{Release, tools};
+use crate::arm::Toolchain;
 
-/// Makes all files of a release.
+use release::{Architecture, Release, tools};
+
+/// Makes all files of a release, and tries those for 64-bit Arm under emulation.
 pub(crate) fn run(shell: &Shell) -> Tally {
-    match make(shell) {
+    let toolchain = Toolchain::get(shell);
+    let mut tally = build(shell, toolchain.as_ref().ok());
+    match toolchain {
+        Ok(_) if tally.failed == 0 => tally.add(trials::attempt(shell, "arm")),
+        Ok(_) => {}
+        Err(why) => tally.add(Tally::skip(format!("the files of a release for 64-bit Arm: {why}"))),
+    }
+    tally
+}
+
+fn build(shell: &Shell, of_arm: Option<&Toolchain>) -> Tally {
+    match make(shell, of_arm) {
         Ok(folder) => {
             print_sizes(&folder);
             Tally::check(true)
@@ -30,13 +43,13 @@ pub(crate) fn run(shell: &Shell) -> Tally {
     }
 }
 
-/// Makes them, and tries each where nothing else is installed.
+/// Makes those for x86-64, and tries each where nothing else is installed.
 pub(crate) fn packages(shell: &Shell) -> Tally {
     if let Err(why) = tools(shell) {
         return Tally::skip(format!("the packages: what builds them cannot be installed here: {why}"));
     }
     let mut tally = set_up::get(shell, trials::TOOLS);
-    let made = run(shell);
+    let made = build(shell, None);
     let is_made = made.failed == 0;
     tally.add(made);
     if is_made {
@@ -45,16 +58,24 @@ pub(crate) fn packages(shell: &Shell) -> Tally {
     tally
 }
 
-fn make(shell: &Shell) -> Result<PathBuf, String> {
+fn make(shell: &Shell, of_arm: Option<&Toolchain>) -> Result<PathBuf, String> {
     let release = Release::new(shell)?;
-    let portable = programs::portable(&release)?;
-    let static_program = programs::without_libc(&release)?;
-    staging::stage(&release, &portable)?;
-    archives::tarball(&release, &portable, "linux-gnu")?;
-    archives::tarball(&release, &static_program, "linux-musl")?;
-    archives::wheel(&release, &portable, "manylinux2014_x86_64.manylinux_2_17_x86_64")?;
-    archives::wheel(&release, &static_program, "musllinux_1_1_x86_64")?;
-    archives::packages(&release)?;
+    let own = Architecture { name: "x86_64", deb: "amd64", toolchain: None };
+    let arm = of_arm.map(|_| Architecture { name: "aarch64", deb: "arm64", toolchain: of_arm });
+    for architecture in std::iter::once(own).chain(arm) {
+        let portable = programs::portable(&release, &architecture)?;
+        if architecture.toolchain.is_none() {
+            staging::stage(&release, &portable)?;
+        }
+        let name = architecture.name;
+        archives::tarball(&release, &portable, &format!("{name}-linux-gnu"))?;
+        archives::wheel(&release, &portable, &format!("manylinux2014_{name}.manylinux_2_17_{name}"))?;
+        if let Some(static_program) = programs::without_libc(&release, &architecture)? {
+            archives::tarball(&release, &static_program, &format!("{name}-linux-musl"))?;
+            archives::wheel(&release, &static_program, &format!("musllinux_1_1_{name}"))?;
+        }
+        archives::packages(&release, &portable, &architecture)?;
+    }
     sbom::write(&release)?;
     release.sums()?;
     let folder = shell.root().join("dist");

@@ -1,25 +1,28 @@
-//! The two programs of a release: one for every distribution with glibc, a static one for everything else.
+//! The two programs of a release for an architecture: one for every distribution with glibc, a static one for everything else.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use super::release::{Release, STATIC, must};
+use super::release::{Architecture, Release, must};
 
-const PORTABLE: &str = "x86_64-unknown-linux-gnu";
 /// The oldest glibc on which Rust's own library works: RHEL 7 has it.
 const GLIBC: [u32; 2] = [2, 17];
-/// A tenth of the relocations' size: musl 1.2.4 and later read them (`DT_RELR`), glibc only from 2.36 on.
+/// A tenth of the relocations' size, where GNU ld knows it, on x86-64: musl 1.2.4 and later read them (`DT_RELR`), glibc only from 2.36 on.
 const SHORT_RELOCATIONS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 const PROGRAM: [&str; 4] = ["--package", "assay", "--profile", "dist"];
 
 /// The dynamic program for glibc 2.17 or later.
-pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
-    let target = format!("{PORTABLE}.{}.{}", GLIBC[0], GLIBC[1]);
-    let mut command = release.command("cargo-zigbuild", &["zigbuild", "--locked", "--target", &target]);
+pub(super) fn portable(release: &Release, architecture: &Architecture) -> Result<PathBuf, String> {
+    let target = format!("{}-unknown-linux-gnu", architecture.name);
+    let versioned = format!("{target}.{}.{}", GLIBC[0], GLIBC[1]);
+    let mut command = release.command("cargo-zigbuild", &["zigbuild", "--locked", "--target", &versioned]);
+    if let Some(toolchain) = architecture.toolchain {
+        toolchain.compiles(&mut command);
+    }
     must(with_flags(release, command.args(PROGRAM), &[]))?;
-    let program = release.shell.target().join(PORTABLE).join("dist/assay");
+    let program = release.shell.target().join(target).join("dist/assay");
     let bytes = std::fs::read(&program).map_err(|error| format!("{}: {error}", program.display()))?;
     let newer = needs_newer_glibc(&bytes)?;
     if newer.is_empty() {
@@ -29,11 +32,20 @@ pub(super) fn portable(release: &Release) -> Result<PathBuf, String> {
     }
 }
 
-/// The static program.
-pub(super) fn without_libc(release: &Release) -> Result<PathBuf, String> {
-    let mut command = release.command("cargo", &["build", "--locked", "--target", STATIC]);
-    must(with_flags(release, command.args(PROGRAM), &[SHORT_RELOCATIONS]))?;
-    Ok(release.shell.target().join(STATIC).join("dist/assay"))
+/// The static program; `None` if the compiler lacks the target.
+pub(super) fn without_libc(release: &Release, architecture: &Architecture) -> Result<Option<PathBuf>, String> {
+    let target = format!("{}-unknown-linux-musl", architecture.name);
+    let mut command = release.command("cargo", &["build", "--locked", "--target", &target]);
+    let flags: &[&str] = match architecture.toolchain {
+        None => &[SHORT_RELOCATIONS],
+        Some(toolchain) if toolchain.has(release.shell, &target) => {
+            toolchain.links(&mut command);
+            &[]
+        }
+        Some(_) => return Ok(None),
+    };
+    must(with_flags(release, command.args(PROGRAM), flags))?;
+    Ok(Some(release.shell.target().join(target).join("dist/assay")))
 }
 
 /// Leaves the folders of this machine out of what is compiled.

@@ -8,8 +8,20 @@ use std::process::Command;
 use xtask::process::{output, succeeds};
 use xtask::shell::Shell;
 
-/// The target of the static program.
+use crate::arm::Toolchain;
+
+/// The target of the static program for this machine.
 pub(super) const STATIC: &str = "x86_64-unknown-linux-musl";
+
+/// What programs and packages are made for.
+#[derive(Debug)]
+pub(super) struct Architecture<'a> {
+    /// Its name in targets, wheels and the rpm.
+    pub(super) name: &'static str,
+    pub(super) deb: &'static str,
+    /// What compiles for it, if not this machine's own compiler.
+    pub(super) toolchain: Option<&'a Toolchain>,
+}
 
 /// What every part of a release needs to know.
 #[derive(Debug)]

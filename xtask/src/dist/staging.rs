@@ -15,11 +15,10 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/assay.fish"),
 ];
 
-/// Fills `stage/usr` as packages install it.
+/// Fills `stage/usr` as packages install it, all but the program, which writes some of it and runs here.
 pub(super) fn stage(release: &Release, program: &Path) -> Result<(), String> {
     let usr = release.stage.join("usr");
     let share = usr.join("share");
-    release.copy(program, &usr.join("bin/assay"))?;
     let pages = share.join("man/man1");
     must(&mut release.command(program, &["man", &pages.display().to_string()]))?;
     let all = format!("gzip -n -9 {}/*.1", pages.display());

@@ -228,6 +228,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn the_first_operation_that_the_cpu_has_is_taken_and_the_fastest_is_classic() {
         let wanted = stanza(&[CpuOp::Matrix, CpuOp::Dot], Element::Int8, IsaChoice::Vector);
         let on = |features: &[Feature]| {
@@ -246,6 +247,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn what_is_missing_is_a_row_that_says_who_is_in_the_way() {
         let amx = || vec![stanza(&[CpuOp::Matrix], Element::Int8, IsaChoice::Vector)];
         let mut machine = machine_with_cpus(1);
@@ -272,6 +274,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn a_row_says_whether_nops_keep_its_instructions_apart() {
         let step = |binds: bool, op, isa| {
             let features = Features::having(AVX2).on_binding_core(binds);
@@ -296,6 +299,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn on_a_hybrid_each_row_gets_what_all_of_its_cpus_have() {
         let threads = vec![Threads::Count(1), Threads::Count(2)];
         let fma = CpuChoice { threads, ..stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::Vector) };
@@ -306,6 +310,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn a_total_is_stated_and_done_in_full_where_that_is_asked_for() {
         let with_total = CpuChoice { total: Some(1e12), ..stanza(&[CpuOp::Fma], Element::Fp64, IsaChoice::Vector) };
         let suite = Suite { cpu: vec![with_total], ..Suite::embedded("quick").unwrap() };
@@ -318,6 +323,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn the_survey_has_every_precision_and_the_widest_kernels_at_every_rung() {
         let suite = suite(&CpuChoice::default()).unwrap();
         let rows = expand(&request_of(suite), &machine_with_cpus(8), &|_| Features::having(AVX2)).unwrap();

@@ -3,6 +3,7 @@
 use model::document::Row;
 use model::experiment::MemoryParams;
 use model::isa::{MemoryOp, MemoryPattern, Pages};
+use model::machine::Machine;
 use model::number::brief::time;
 use model::peak::{Peak, PeakInput, PeakKind};
 use model::sample::MetricName;
@@ -12,8 +13,9 @@ use verdict::findings::estimate::{Estimate, is_undisturbed};
 use super::label::params as memory;
 use super::levels::{DRAM, stands_for_memory};
 
-/// Bytes that one miss fetches: the cache line of every x86-64 processor (Intel SDM vol. 1, 11.1; AMD APM vol. 2, 7.6).
-const LINE_BYTES: f64 = 64.0;
+/// Bytes that one miss fetches where the machine does not report its line: that of every x86-64 processor (Intel SDM vol. 1,
+/// 11.1; AMD APM vol. 2, 7.6) and of most Arm cores.
+const LINE_BYTES: u32 = 64;
 /// The fewest counts of chains that show how many misses are in flight.
 const LEAST_CHAINS: usize = 3;
 
@@ -69,7 +71,7 @@ fn chains(rows: &[Row]) -> Vec<(&Row, f64)> {
 }
 
 /// The limit that one core's misses in flight set; `None` if they were not measured.
-fn core_ceiling(rows: &[Row]) -> Option<Peak> {
+fn core_ceiling(rows: &[Row], machine: &Machine) -> Option<Peak> {
     let (row, idle) = idle(rows.iter().filter(|row| is_undisturbed(row)), Pages::Huge2M)?;
     let latency = idle.median;
     let found = chains(rows);
@@ -78,15 +80,18 @@ fn core_ceiling(rows: &[Row]) -> Option<Peak> {
         return None;
     }
     let lines = most * latency;
+    let known = machine.caches.iter().filter_map(|cache| cache.line_bytes).max();
+    let (line_bytes, line_source) =
+        known.map_or((LINE_BYTES, "usual cache line"), |bytes| (bytes, "cache line of this machine"));
     let input = |name: &str, value: f64, source: String| PeakInput { name: name.to_owned(), value, source };
     let ids: Vec<&str> = found.iter().map(|(row, _)| row.id.as_str()).collect();
     Some(Peak {
         kind: PeakKind::MeasuredCeiling,
-        value: lines * LINE_BYTES / latency,
-        formula: format!("{lines:.1} lines in flight x {LINE_BYTES} B / {}", time(latency)),
+        value: lines * f64::from(line_bytes) / latency,
+        formula: format!("{lines:.1} lines in flight x {line_bytes} B / {}", time(latency)),
         inputs: vec![
             input("lines_in_flight", lines, format!("measured: the most of {}", ids.join(", "))),
-            input("line_bytes", LINE_BYTES, "the cache line of x86-64".to_owned()),
+            input("line_bytes", line_bytes.into(), line_source.to_owned()),
             input("latency_seconds", latency, format!("measured: {}", row.id)),
         ],
         uncertainty: None,
@@ -100,8 +105,8 @@ fn reads_memory_alone(row: &Row) -> bool {
 }
 
 /// Adds the limit of one core's misses in flight to what one thread reads from memory. It carries no efficiency.
-pub(super) fn set(rows: &mut [Row]) {
-    let Some(ceiling) = core_ceiling(rows) else { return };
+pub(super) fn set(rows: &mut [Row], machine: &Machine) {
+    let Some(ceiling) = core_ceiling(rows, machine) else { return };
     for row in rows.iter_mut().filter(|row| reads_memory_alone(row)) {
         if let Some(headline) = row.metrics.first_mut() {
             headline.peaks.retain(|peak| peak.kind != ceiling.kind);
@@ -112,16 +117,20 @@ pub(super) fn set(rows: &mut [Row]) {
 
 #[cfg(test)]
 mod tests {
+    use model::machine::Cache;
+
     use super::super::findings::tests::{chases, params, plain};
     use super::*;
 
     #[test]
     fn the_ceiling_of_one_core_is_set_for_what_it_reads_from_memory_alone() {
-        let rows = chases();
-        let peak = core_ceiling(&rows).unwrap();
+        let (rows, mut machine) = (chases(), Machine::default());
+        let peak = core_ceiling(&rows, &machine).unwrap();
         assert!((peak.value - 1.22e8 * 64.0).abs() < 1.0 && peak.kind == PeakKind::MeasuredCeiling, "{peak:?}");
         assert_eq!(peak.formula, "12.2 lines in flight x 64 B / 100 ns");
-        assert!(core_ceiling(&rows[..4]).is_none(), "too few chains");
+        assert!(core_ceiling(&rows[..4], &machine).is_none(), "too few chains");
+        machine.caches.push(Cache { line_bytes: Some(128), ..Cache::default() });
+        assert_eq!(core_ceiling(&rows, &machine).unwrap().formula, "12.2 lines in flight x 128 B / 100 ns");
         let mut rows = chases();
         let with_level =
             |params: MemoryParams, level: &str| plain(MemoryParams { level: Some(level.into()), ..params }, 9e9);
@@ -130,7 +139,7 @@ mod tests {
         rows.push(with_level(params(MemoryOp::Copy, 1), "dram"));
         rows.push(with_level(params(MemoryOp::Read, 1), "l3"));
         for _ in 0..2 {
-            set(&mut rows);
+            set(&mut rows, &machine);
         }
         let place = rows.len() - 4;
         assert!((0..rows.len()).filter(|row| !rows[*row].metrics[0].peaks.is_empty()).eq([place]));
@@ -139,7 +148,7 @@ mod tests {
         assert_eq!(headline.efficiency, None);
         rows.truncate(3);
         rows[0].metrics[0].peaks.clear();
-        set(&mut rows);
+        set(&mut rows, &Machine::default());
         assert!(rows.iter().all(|row| row.metrics[0].peaks.is_empty()), "no chains, no ceiling");
     }
 }

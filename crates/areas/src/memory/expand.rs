@@ -133,7 +133,8 @@ fn rows_of(
         WorkingSets::Sweep { .. } => Some(steps_of_levels(&sets, &level_bytes(machine, &seats.cpus))),
         _ => None,
     };
-    let one = One { request, stanza, combination, seats, cache_bytes, obtainable, varied, levels };
+    let page_bytes = machine.memory.page_bytes;
+    let one = One { request, stanza, combination, seats, cache_bytes, obtainable, page_bytes, varied, levels };
     let rows: Vec<Planned> = sets.into_iter().map(|working_set| one.row(working_set)).collect();
     let mut asked = rows.iter().filter(|row| is_asked(request, &row.experiment.id));
     match asked.find_map(|row| one.refusal(row.experiment.memory()?)) {
@@ -149,6 +150,7 @@ struct One<'a> {
     seats: &'a Seats,
     cache_bytes: Option<u64>,
     obtainable: Obtainable,
+    page_bytes: Option<u64>,
     /// Whether the working set was chosen by its size.
     varied: bool,
     levels: Option<Vec<u64>>,
@@ -230,7 +232,9 @@ impl One<'_> {
         let too_large = self.obtainable.obstacle(params.working_set);
         let alone = params.background.is_some() && params.threads < 2;
         let alone = alone.then(|| "latency under load needs a second core for the load".to_owned());
-        known.or(too_large).or_else(|| unfit_blocks(params)).or(alone)
+        let larger = self.page_bytes.filter(|bytes| params.pages == Pages::Base4K && *bytes != PAGE_BYTES);
+        let larger = larger.map(|bytes| format!("the base pages of this kernel have {}", format_size(bytes)));
+        known.or(too_large).or_else(|| unfit_blocks(params)).or(alone).or(larger)
     }
 
     /// Why the request is refused: the user chose something impossible.
@@ -386,6 +390,18 @@ mod tests {
         assert!(cached[0].warnings[0].text.contains("The chase's half of 512MiB"), "{:?}", cached[0].warnings);
         let alone = rows_on(&machine_with_cpus(1), loaded).unwrap();
         assert!(alone.iter().all(|row| row.obstacle.as_ref().is_some_and(|reason| reason.contains("second core"))));
+    }
+
+    #[test]
+    fn base_pages_of_4_kib_are_an_obstacle_where_the_kernel_s_are_larger() {
+        let mut machine = machine_with_cpus(1);
+        machine.memory.page_bytes = Some(64 << 10);
+        let rows = rows_on(&machine, |stanza| {
+            chase(stanza);
+            stanza.pages = vec![Pages::Base4K, Pages::Huge2M];
+        });
+        let obstacles: Vec<Option<String>> = rows.unwrap().into_iter().map(|row| row.obstacle).collect();
+        assert_eq!(obstacles, [Some("the base pages of this kernel have 64KiB".to_owned()), None]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) const RULES: AreaRules = AreaRules {
         warnings: memory_limit,
         together: |rows, machine| {
             levels::set(rows, machine);
-            core_ceiling::set(rows);
+            core_ceiling::set(rows, machine);
         },
         ..JudgeRules::DEFAULT
     },

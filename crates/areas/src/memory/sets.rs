@@ -81,13 +81,18 @@ fn chosen(
         }
         IsaChoice::All => Ok(memory::usable(op, &features).map(|kernel| plain(kernel.isa)).collect()),
         IsaChoice::Named(isa) => {
+            let by_user = !request.choices.memory.isa.is_empty();
             let Some(kernel) = rows().find(|kernel| kernel.isa == isa) else {
-                let known: Vec<_> = rows().map(|kernel| kernel.isa.name()).collect();
-                return Err(PlanError(format!("there is no loop for {op} with {isa}; known: {}", known.join(", "))));
+                let mut known: Vec<_> = rows().map(|kernel| kernel.isa.name()).collect();
+                known.dedup();
+                let sentence = format!("there is no loop for {op} with {isa}; known: {}", known.join(", "));
+                // The suites name instruction sets of every architecture.
+                let set = InstructionSet { isa, named: true, obstacle: Some(sentence.clone()) };
+                return if by_user { Err(PlanError(sentence)) } else { Ok(vec![set]) };
             };
             let missing = !features.has_all(kernel.requires);
             let sentence = || format!("this CPU, or its operating system, lacks {isa}");
-            if missing && !request.choices.memory.isa.is_empty() {
+            if missing && by_user {
                 return Err(PlanError(format!("{}; leave --isa out for the best that it has", sentence())));
             }
             Ok(vec![InstructionSet { isa, named: true, obstacle: missing.then(sentence) }])
@@ -150,6 +155,7 @@ mod tests {
         let mut by_the_user = request(false);
         by_the_user.choices.memory.isa = vec![IsaChoice::All];
         assert!(named(&by_the_user, Isa::Avx512).unwrap_err().0.contains("leave --isa out"));
-        assert!(named(&request(false), Isa::Neon).unwrap_err().0.contains("known: avx512, avx2, sse2"));
+        assert!(named(&by_the_user, Isa::Neon).unwrap_err().0.contains("known: avx512, avx2, sse2"));
+        assert!(named(&request(false), Isa::Neon).unwrap()[0].obstacle.is_some());
     }
 }

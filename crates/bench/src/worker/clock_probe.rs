@@ -131,7 +131,7 @@ impl Sized {
             let start = timer.now();
             std::hint::black_box(chain.run(iterations));
             let seconds = timer.seconds(start, timer.now());
-            if seconds >= CHAIN_SECONDS || iterations >= 1 << 20 {
+            if seconds >= timer.resolved(CHAIN_SECONDS) || iterations >= 1 << 20 {
                 return Self { chain, iterations, cycles: Chain::cycles_at(latency, iterations) as f64 };
             }
             iterations *= 2;

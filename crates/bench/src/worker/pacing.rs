@@ -158,7 +158,7 @@ impl Pacer {
             self.buffers = Buffers::for_chunks(2 * self.chunks_in_sample);
         }
         self.most_chunks = usize::try_from(most / self.chunk_iterations).unwrap_or(usize::MAX).max(1);
-        let iterations = whole((PACED_SECONDS / per_iteration).ceil());
+        let iterations = whole((self.timer.resolved(PACED_SECONDS) / per_iteration).ceil());
         let paced = |cycles| PacedLoop::new(iterations, cycles, per_iteration);
         self.paced = trial.profile().paced_cycles.map(paced);
         Ok(())

@@ -28,7 +28,7 @@ pub struct MachineState {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct TimerFacts {
-    /// `counter` (the processor's time-stamp counter) or `system` (`CLOCK_MONOTONIC_RAW`).
+    /// `counter` (the processor's time-stamp counter, on Arm the generic timer) or `system` (`CLOCK_MONOTONIC_RAW`).
     pub source: String,
     /// Its rate by calibration against `CLOCK_MONOTONIC_RAW`, in ticks per second.
     pub ticks_per_second: f64,

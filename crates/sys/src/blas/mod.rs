@@ -175,7 +175,7 @@ impl Blas {
         for length in [a.len(), b.len(), c.len()] {
             assert!(holds(length, order, order, lda), "a matrix of order {order} needs more room");
         }
-        let (plain, n, lda) = (b'N'.cast_signed(), integer(order), integer(lda));
+        let (plain, n, lda) = (c_char::from_ne_bytes([b'N']), integer(order), integer(lda));
         let (multiply, one, zero) = T::multiply_of(self);
         // SAFETY: all pointers are to values and slices that live through the call; each slice holds a matrix of this
         // order, as checked above, and the one that is written is exclusive.

@@ -1,13 +1,14 @@
 //! The only place that reads time.
 //!
-//! Intervals are timed by the time-stamp counter if it is invariant, calibrated against `CLOCK_MONOTONIC_RAW` and never
-//! taken from what CPUID or a data sheet claims; else by that clock itself. The counter does not count the core's cycles.
+//! Intervals are timed by the CPU's counter if it has a constant rate, calibrated against `CLOCK_MONOTONIC_RAW` and never
+//! taken from what CPUID, `CNTFRQ_EL0` or a data sheet claims; else by that clock itself. The counter does not count the
+//! core's cycles.
 
-#[cfg(target_arch = "x86_64")]
-mod counter;
-/// No counter: every time stamp comes from the system's clock.
-#[cfg(not(target_arch = "x86_64"))]
-mod counter {
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+/// No counter: every time stamp is from the system's clock.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod none {
     pub(super) fn invariant() -> bool {
         false
     }
@@ -18,11 +19,23 @@ mod counter {
 
     pub(super) use self::read as read_unordered;
 }
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+use aarch64 as counter;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use none as counter;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as counter;
 
 use std::time::Duration;
 
 /// Reads per calibration point; the tightest bracket counts.
 const BRACKETS: u32 = 32;
+
+/// Ticks after which a tick is a thousandth: an Arm counter may have 24 or 25 MHz, 40 ns a tick.
+const RESOLVED_TICKS: f64 = 1000.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -37,7 +50,7 @@ pub struct Timer {
     source: Source,
     ticks_per_second: f64,
     overhead_ticks: u64,
-    /// From the 10th to the 90th percentile of the time between two stamps.
+    /// From the 10th to the 90th percentile of the time between two stamps; at least the counter's step.
     spread_ticks: u64,
 }
 
@@ -102,7 +115,7 @@ impl Timer {
         };
         let mut stamps: [u64; 1000] = std::array::from_fn(between);
         stamps.sort_unstable();
-        Self { overhead_ticks: stamps[0], spread_ticks: stamps[900] - stamps[100], ..self }
+        Self { overhead_ticks: stamps[0], spread_ticks: (stamps[900] - stamps[100]).max(1), ..self }
     }
 
     /// A time stamp in ticks. Everything before it has finished, and nothing after it has started.
@@ -130,6 +143,11 @@ impl Timer {
 
     pub fn ticks_per_second(&self) -> f64 {
         self.ticks_per_second
+    }
+
+    /// The length of an interval of about `seconds` that the counter resolves to a thousandth: longer if it is coarse.
+    pub fn resolved(&self, seconds: f64) -> f64 {
+        seconds.max(RESOLVED_TICKS / self.ticks_per_second)
     }
 
     /// Seconds between two consecutive time stamps: the least of a thousand.
@@ -238,6 +256,12 @@ mod tests {
         assert!(calibration.drift(&timer).abs() < 1e-3);
         let wrong = Timer::from_rate(timer.ticks_per_second() * 1.1);
         assert!(wrong.source() == Source::System || (calibration.drift(&wrong) + 1.0 / 11.0).abs() < 1e-2);
+    }
+
+    #[test]
+    fn a_coarse_counter_lengthens_an_interval() {
+        let coarse = Timer { ticks_per_second: 25e6, ..Timer::system() };
+        assert!((coarse.resolved(15e-6) - 40e-6).abs() < 1e-12 && (coarse.resolved(1e-3) - 1e-3).abs() < 1e-12);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rustix::fs::{Advice, OFlags, fadvise, fcntl_getfl};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use crate::calls::retried;
+use crate::memory::base_page_bytes;
 
 /// The system call `cachestat`, since Linux 6.5: the same number on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -100,7 +101,7 @@ fn resident_pages(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
 }
 
 fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
+    base_page_bytes() as u64
 }
 
 #[cfg(test)]

@@ -11,11 +11,13 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::calls::outcome;
 
-/// Size and alignment of a huge page on x86-64 and most of aarch64.
+/// Size and alignment of a huge page with base pages of 4 KiB.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Size of a base page on x86-64. Where they are larger (some of aarch64) the kernel rounds sizes up.
-pub const BASE_PAGE_BYTES: usize = 4096;
+/// Size of this kernel's base page: 4 KiB on x86-64; 4, 16 or 64 KiB on aarch64.
+pub fn base_page_bytes() -> usize {
+    rustix::param::page_size()
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSize {
@@ -62,7 +64,7 @@ impl Region {
 
     /// A mapping in base pages: `bytes` rounded up to one, and aligned to one.
     pub fn of_base_pages(bytes: usize) -> io::Result<Self> {
-        let bytes = bytes.max(1).checked_next_multiple_of(BASE_PAGE_BYTES).ok_or_else(too_large)?;
+        let bytes = bytes.max(1).checked_next_multiple_of(base_page_bytes()).ok_or_else(too_large)?;
         let start = map_anonymous(bytes, MapFlags::NORESERVE)?;
         let region = Self { mapping: start, mapping_bytes: bytes, start, bytes };
         // Several adjacent ones could get a common huge page.
@@ -223,8 +225,9 @@ mod tests {
         check(Region::map(3 << 20, PageSize::Huge).unwrap(), 4 << 20, HUGE_PAGE_BYTES);
         let base = check(Region::map(8 << 20, PageSize::Base).unwrap(), 8 << 20, HUGE_PAGE_BYTES);
         assert_eq!(base.huge_share(), Some(0.0));
-        for (bytes, rounded) in [(0, 4096), (1, 4096), (4096, 4096), ((3 << 20) + 1, (3 << 20) + 4096)] {
-            let region = check(Region::of_base_pages(bytes).unwrap(), rounded, BASE_PAGE_BYTES);
+        let page = base_page_bytes();
+        for (bytes, rounded) in [(0, page), (1, page), (page, page), ((3 << 20) + 1, (3 << 20) + page)] {
+            let region = check(Region::of_base_pages(bytes).unwrap(), rounded, page);
             assert_eq!(region.huge_share(), Some(0.0), "{bytes} bytes");
         }
         for too_large in [usize::MAX - 5, 1 << 60] {

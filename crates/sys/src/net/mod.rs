@@ -6,6 +6,7 @@ pub mod tcp;
 pub mod wait;
 pub mod zero_copy;
 
+use std::ffi::c_char;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
@@ -94,7 +95,7 @@ fn request_about(interface: &str) -> io::Result<libc::ifreq> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("'{interface}' is no name of an interface")));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from.cast_signed();
+        *to = c_char::from_ne_bytes([from]);
     }
     Ok(request)
 }

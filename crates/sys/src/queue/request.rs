@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::memory::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
+use crate::memory::{HUGE_PAGE_BYTES, base_page_bytes};
 
 /// The most requests in flight of a queue: more than a device takes, below a ring's 32768 entries (`io_uring_setup(2)`).
 pub const MAX_DEPTH: u32 = 4096;
@@ -40,7 +40,7 @@ pub struct Options {
 impl Options {
     /// Bytes of the arena: rounded up to a huge page, or to a base page for small ones of blocking calls.
     pub fn arena_takes(&self) -> usize {
-        let page = if self.takes_base_pages() { BASE_PAGE_BYTES } else { HUGE_PAGE_BYTES };
+        let page = if self.takes_base_pages() { base_page_bytes() } else { HUGE_PAGE_BYTES };
         self.arena_bytes.max(1).checked_next_multiple_of(page).unwrap_or(usize::MAX)
     }
 

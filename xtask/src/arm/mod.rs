@@ -1,0 +1,152 @@
+//! `cargo xtask arm`: the program for 64-bit Arm, built on x86-64 and tested under emulation.
+//!
+//! Emulation shows that every result is computed correctly, and nothing about speed.
+
+mod emulator;
+mod toolchain;
+
+use std::fs;
+use std::process::Command;
+
+use xtask::process::succeeds;
+use xtask::shell::Shell;
+use xtask::tally::Tally;
+
+use crate::test_runs::{self, SKIPS, skips_file};
+
+use emulator::Emulator;
+pub(crate) use toolchain::{TARGET, Toolchain};
+
+/// Vector lengths of SVE in bytes: 128, 256 and 512 bits, as Neoverse N2, Neoverse V1 and A64FX have them.
+const VECTOR_BYTES: [u32; 3] = [32, 16, 64];
+
+/// The part of all tests that may be in [`CANNOT`].
+const MOST_LEFT_OUT: f64 = 0.1;
+
+/// Some of the tests, and those of them that cannot pass under emulation in user mode: parts of their names, and why.
+struct Pass {
+    targets: &'static [&'static str],
+    cannot: &'static [(&'static str, &'static str)],
+}
+
+const KERNELS: Pass = Pass { targets: &["--package=kernels"], cannot: &[] };
+
+const CRATES: Pass = Pass {
+    targets: &["--workspace", "--exclude=kernels", "--exclude=assay", "--exclude=lab", "--exclude=xtask"],
+    cannot: &[
+        ("memory::tests::a_collapsed_region_keeps_its_contents", "MADV_COLLAPSE is ignored"),
+        ("net::datagrams::tests::a_message_that_is_refused_later", "system calls cannot be filtered"),
+        ("net::datagrams::tests::messages_of_one_call_have_their_own_arrival_times", "packets have no time stamps"),
+        ("net::path::tests::a_connection_over_loopback_has_its_mtu", "IP_MTU is missing"),
+        ("net::tcp::tests::a_connection_reports_its_state", "TCP_INFO is missing"),
+        ("net::tests::loopback_has_fixed_offloads", "requests of ethtool are missing"),
+        ("net::zero_copy::", "SO_ZEROCOPY is missing"),
+        ("process::code::tests::all_of_the_program_is_in_memory_afterwards", "MADV_POPULATE_READ is ignored"),
+        ("process::session::tests::descendants_end_with_their_program", "PR_SET_CHILD_SUBREAPER is missing"),
+    ],
+};
+
+const PROGRAM: Pass = Pass {
+    targets: &["--package=assay"],
+    cannot: &[
+        ("cpu::emulation::", "it emulates x86-64 itself"),
+        ("disk::", "files have no direct I/O, and io_uring and libaio are missing"),
+        ("interference::", "time and CPU shares are those of the emulator"),
+        ("interruptions::", "the times at which runs are ended are those of real machines"),
+        ("net::", "the rates and losses of paths are those of the emulator"),
+        ("references::", "reference tools run on the host, and their times are compared"),
+    ],
+};
+
+/// The step `arm-smoke`: the program is built, describes this machine and measures a little of every area.
+pub(crate) fn smoke(shell: &Shell) -> Tally {
+    with_emulator(shell, |toolchain, emulator| {
+        let mut tally = Tally::check(succeeds(&mut build(shell, toolchain)));
+        if tally.failed == 0 {
+            tally.add(uses(shell, emulator));
+        }
+        tally
+    })
+}
+
+/// The step `arm`: every test, those of the kernels once for each vector length, and a whole suite.
+pub(crate) fn run(shell: &Shell) -> Tally {
+    with_emulator(shell, |toolchain, emulator| {
+        let mut tally = Tally::check(succeeds(&mut build(shell, toolchain)));
+        for pass in [&KERNELS, &CRATES, &PROGRAM] {
+            let mut command = cargo(shell, toolchain, &["test", "--no-run", "--tests"]);
+            if !succeeds(command.args(pass.targets)) {
+                tally.add(Tally::failure("arm: the tests do not compile"));
+                return tally;
+            }
+        }
+        let test = |pass: &Pass, vector_bytes: u32, harness: &[String]| {
+            let mut command = cargo(shell, toolchain, &["test", "--no-fail-fast", "--tests"]);
+            command.args(pass.targets).args(["--", "--format=pretty", "--test-threads=2"]).args(harness);
+            command.env(SKIPS, skips_file(shell)).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
+            test_runs::counted(emulator.of(&mut command, vector_bytes))
+        };
+        let mut all = 0;
+        for vector_bytes in VECTOR_BYTES {
+            println!("SVE with {vector_bytes} bytes");
+            let (kernels, _) = test(&KERNELS, vector_bytes, &[]);
+            all = kernels.passed + kernels.failed;
+            tally.add(kernels);
+        }
+        let mut left_out = 0;
+        for pass in [CRATES, PROGRAM] {
+            let skips: Vec<String> = pass.cannot.iter().map(|(name, _)| format!("--skip={name}")).collect();
+            let (tests, skipped) = test(&pass, VECTOR_BYTES[0], &skips);
+            left_out += skipped;
+            all += tests.passed + tests.failed + skipped;
+            let alone = |name: &str| test(&pass, VECTOR_BYTES[0], &["--exact".to_owned(), name.to_owned()]).0;
+            tally.add(test_runs::again(tests, alone));
+            tally.skipped.extend(pass.cannot.iter().map(|(name, why)| format!("{name} under emulation: {why}")));
+        }
+        let share = left_out as f64 / all as f64;
+        println!("{left_out} of {all} tests are left out, {:.1} %", share * 100.0);
+        tally.add(Tally::check(share <= MOST_LEFT_OUT));
+        tally.add(uses(shell, emulator));
+        tally
+    })
+}
+
+fn with_emulator(shell: &Shell, act: impl FnOnce(&Toolchain, &Emulator) -> Tally) -> Tally {
+    let skipped = |why: String| Tally::skip(format!("64-bit Arm: {why}"));
+    match Toolchain::get(shell) {
+        Err(why) => skipped(why),
+        Ok(toolchain) => match Emulator::start(shell, &toolchain, VECTOR_BYTES[0]) {
+            Err(why) => skipped(why),
+            Ok(emulator) => act(&toolchain, &emulator),
+        },
+    }
+}
+
+/// Cargo for the target. Without debug information, since nobody debugs an emulated program.
+fn cargo(shell: &Shell, toolchain: &Toolchain, arguments: &[&str]) -> Command {
+    let mut command = shell.cargo(arguments);
+    command.args(["--target", TARGET]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+    toolchain.links(&mut command);
+    command
+}
+
+fn build(shell: &Shell, toolchain: &Toolchain) -> Command {
+    cargo(shell, toolchain, &["build", "--package=assay"])
+}
+
+/// Whether the program does what it is for under emulation: each command ends with status 0.
+fn uses(shell: &Shell, emulator: &Emulator) -> Tally {
+    let store = shell.target().join("arm/store");
+    let _ = fs::remove_dir_all(&store);
+    let program = shell.target().join(TARGET).join("debug/assay");
+    let mut tally = Tally::default();
+    for arguments in ["--version", "info", "run quick --verify", DISK] {
+        let mut command = shell.command(&emulator.script, &[&program]);
+        let ends = succeeds(command.args(arguments.split(' ')).env("ASSAY_STORE", &store));
+        tally.add(if ends { Tally::check(true) } else { Tally::failure(format!("assay {arguments} under emulation")) });
+    }
+    tally
+}
+
+/// Emulation hides that files have direct I/O, so the benchmarks of disks in a suite are skipped.
+const DISK: &str = "disk --cache warm --pattern random --op read,write --depth 1 --size 64MiB --verify";
