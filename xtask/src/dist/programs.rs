@@ -5,12 +5,16 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
+use xtask::process::output;
+
 use super::release::{Architecture, Release, must};
 
 /// The oldest glibc on which Rust's own library works: RHEL 7 has it.
 const GLIBC: [u32; 2] = [2, 17];
 /// A tenth of the relocations' size, where GNU ld knows it, on x86-64: musl 1.2.4 and later read them (`DT_RELR`), glibc only from 2.36 on.
 const SHORT_RELOCATIONS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
+/// Rust's own linker, under the name that a C compiler looks for, keeps one copy of functions with equal machine code.
+const FOLDED: [&str; 2] = ["-Clink-arg=-fuse-ld=lld", "-Clink-arg=-Wl,--icf=all"];
 const PROGRAM: [&str; 4] = ["--package", "assay", "--profile", "dist"];
 
 /// The dynamic program for glibc 2.17 or later.
@@ -36,8 +40,10 @@ pub(super) fn portable(release: &Release, architecture: &Architecture) -> Result
 pub(super) fn without_libc(release: &Release, architecture: &Architecture) -> Result<Option<PathBuf>, String> {
     let target = format!("{}-unknown-linux-musl", architecture.name);
     let mut command = release.command("cargo", &["build", "--locked", "--target", &target]);
+    let linker = linker(release)?;
+    let folded = [SHORT_RELOCATIONS, &linker, FOLDED[0], FOLDED[1]];
     let flags: &[&str] = match architecture.toolchain {
-        None => &[SHORT_RELOCATIONS],
+        None => &folded,
         Some(toolchain) if toolchain.has(release.shell, &target) => {
             toolchain.links(&mut command);
             &[]
@@ -46,6 +52,12 @@ pub(super) fn without_libc(release: &Release, architecture: &Architecture) -> Re
     };
     must(with_flags(release, command.args(PROGRAM), flags))?;
     Ok(Some(release.shell.target().join(target).join("dist/assay")))
+}
+
+/// Lets the C compiler find Rust's own linker.
+fn linker(release: &Release) -> Result<String, String> {
+    let root = output(&mut release.command("rustc", &["--print", "sysroot"])).ok_or("rustc --print sysroot failed")?;
+    Ok(format!("-Clink-arg=-B{}/lib/rustlib/x86_64-unknown-linux-gnu/bin/gcc-ld", root.trim()))
 }
 
 /// Leaves the folders of this machine out of what is compiled.
