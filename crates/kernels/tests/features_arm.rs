@@ -65,6 +65,7 @@ mod here {
         let n1 = Features::from_arm(&ArmFacts { hwcap: NEOVERSE_N1, ..ArmFacts::default() });
         let widest = |op, element| table::widest(op, element, &n1).map(|bound| bound.kernel().name);
         assert_eq!(widest(CpuOp::Fma, Element::Fp64), Some("fma/fp64/neon"));
+        // This machine may lack what that one has.
         let dot = if Features::detect().has(Feature::AsimdDp) { "dot/int8/neon_dotprod" } else { "dot/int8/neon" };
         assert_eq!(widest(CpuOp::Dot, Element::Int8), Some(dot));
         assert_eq!(widest(CpuOp::Matrix, Element::Bf16), None);
