@@ -308,7 +308,7 @@ impl View<'_> {
         let Some(first) = meetings.iter().find(in_one_place) else { return Vec::new() };
         let partition = self.history.partition_of(&first.node);
         let is_idle =
-            |node: &str| self.availability(node) == Availability::Idle && self.history.partition_of(node) == partition;
+            |node: &str| self.availability(node).is_idle_soon() && self.history.partition_of(node) == partition;
         let mut nodes: Vec<&str> = Vec::new();
         let most = self.options.nodes_per_job.max(2) as usize;
         // Tasks whose nodes are all idle, as long as they fit.

@@ -108,6 +108,13 @@ pub enum Availability {
     Elsewhere(String),
 }
 
+impl Availability {
+    /// Whether it is idle, or its last job is completing, which takes seconds.
+    pub(crate) fn is_idle_soon(&self) -> bool {
+        *self == Self::Idle || matches!(self, Self::Busy(state) if state.starts_with("comp"))
+    }
+}
+
 /// Whether a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "Slurm's words")]

@@ -8,14 +8,19 @@ use std::fs;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use model::cluster::{Claim, Outcome, OutcomeStatus, SubmittedJob, SuiteTask, Task, Work};
+use model::cluster::{Claim, Outcome, OutcomeStatus, Pairing, SubmittedJob, SuiteTask, Task, Work};
 
-use super::decide::Options;
+use super::decide::{Action, Options, decide};
+use super::history::History;
 use super::mark::{LastCampaign, cancel, is_cancelled, last};
+use super::remaining::Remaining;
 use super::retry::retry;
 use super::run::CampaignEnd;
 use crate::claims::claim::claimer;
 use crate::folder::{Folder, State, read};
+use crate::network::pairs;
+use crate::scheduler::job::{Availability, SchedulerState};
+use crate::tests::plan_of;
 use crate::tests::support::Scratch;
 use simulated::{Fate, Shared, TASK_SECONDS, World, drive, places, plan, shared, troubled, try_drive, world};
 
@@ -326,6 +331,25 @@ fn slow_nodes_are_measured_again_once_and_then_pairs() {
     let (finished, _) = drive(&world, &Options::default(), None, &[again]);
     assert_eq!(finished, CampaignEnd::AllFinished { without_result: 0 });
     assert_eq!(world.borrow().taken.len(), 3, "what was confirmed is not confirmed again");
+}
+
+#[test]
+fn pairs_of_nodes_whose_last_job_is_completing_are_one_job() {
+    let (plan, _) = plan_of(&["n1", "n2", "n3"], None);
+    let left = Remaining::of(&plan, &pairs::tasks(&plan.nodes, Pairing::All, 1));
+    let mut history = History::new(&plan.nodes, true);
+    history.may_meet = true;
+    let submitted = |third: &str| {
+        let busy = |state: &str| Availability::Busy(state.to_owned());
+        let nodes = [("n1", Availability::Idle), ("n2", busy("comp")), ("n3", busy(third))];
+        let nodes = nodes.map(|(name, availability)| (name.to_owned(), availability)).into();
+        let state = SchedulerState { nodes, ..SchedulerState::default() };
+        match decide(&state, &left, &Options::default(), &history, 0.0).remove(0) {
+            Action::Submit(job) => job.nodes.join(","),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([submitted("comp"), submitted("alloc")], ["n1,n2,n3", "n1,n2"]);
 }
 
 #[test]
