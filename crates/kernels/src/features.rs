@@ -10,8 +10,8 @@ const ZMM: u64 = 0b1110_0110;
 const TILES: u64 = 0b11 << 17;
 
 /// Defines [`Feature`] by two tables. `x86`: each feature's name, CPUID bit, and the register state that the operating
-/// system must save for it, as bits of XCR0; SSE's is part of x86-64. `arm`: each feature's name, the bit of AT_HWCAP or
-/// AT_HWCAP2, and the bytes that a vector must have, where that matters.
+/// system must save for it, as bits of XCR0; SSE's is part of x86-64. `arm`: each feature's name, the bit of HWCAP or
+/// HWCAP2, and the bytes that a vector must have, where that matters.
 macro_rules! features {
     (
         x86 { $($(#[$x86_doc:meta])* $x86:ident: $x86_name:literal, $leaf:ident $bit:literal, $state:expr;)+ }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use kernels::table::{KERNELS, Kernel};
-use model::isa::CpuOp;
+use model::isa::{CpuOp, Element, Isa};
 
 /// Bytes that the longest function does not exceed, and those of one instruction.
 const LONGEST: usize = 4096;
@@ -77,19 +77,19 @@ impl Code {
     fn of(kernel: &Kernel) -> Option<Self> {
         let (name, start) = (kernel.name, kernel.code());
         let all = function(start)?;
-        let backward = |(index, one): &(usize, &Instruction)| {
-            let to = one.operands.first().and_then(|word| word.strip_prefix("0x"));
+        // Where a jump back that ends a loop of iterations goes; tiles are loaded and stored by other loops.
+        let backward = |end: usize| {
+            let to = all[end].operands.first().and_then(|word| word.strip_prefix("0x"));
             let to = to.and_then(|to| usize::from_str_radix(to, 16).ok()).map(|to| to / INSTRUCTION);
-            let counts = *index > 0 && all[index - 1].mnemonic == "subs";
-            counts && one.mnemonic.starts_with("b.") && to.is_some_and(|to| to <= *index)
+            let counts = end > 0 && all[end - 1].mnemonic == "subs" && all[end].mnemonic == "b.ne";
+            to.filter(|to| counts && *to < end).map(|to| (to, end))
         };
-        let ends: Vec<_> = all.iter().enumerate().filter(backward).collect();
-        let [(end, jump)] = ends[..] else { panic!("{name}: {} loops", ends.len()) };
-        let begin = usize::from_str_radix(&jump.operands[0][2..], 16).unwrap();
-        assert!((start.addr() + begin).is_multiple_of(LINE), "{name}: the loop does not begin on a cache line");
-        assert_eq!(jump.mnemonic, "b.ne", "{name}");
-        assert_eq!((&*all[end - 1].mnemonic, &*all[end - 1].operands.concat()), ("subs", "x1x1#0x1"), "{name}");
-        let (before, rest) = all.split_at(begin / INSTRUCTION);
+        let loops: Vec<_> = (0..all.len()).filter_map(backward).collect();
+        let [(begin, end)] = loops[..] else { panic!("{name}: {} loops", loops.len()) };
+        let line = (start.addr() + begin * INSTRUCTION).is_multiple_of(LINE);
+        assert!(line, "{name}: the loop does not begin on a cache line");
+        assert_eq!(all[end - 1].operands, ["x1", "x1", "#0x1"], "{name}");
+        let (before, rest) = all.split_at(begin);
         let (body, after) = rest.split_at(end + 1 - before.len());
         Some(Self { before: before.to_vec(), work: body[..body.len() - 2].to_vec(), after: after.to_vec() })
     }
@@ -108,6 +108,19 @@ fn vector(register: &str) -> String {
         (Some(number), _) => format!("v{number}"),
         (_, Some(row)) => row.trim_end_matches('h').to_owned(),
         _ => register.to_owned(),
+    }
+}
+
+/// The letters of the registers or tiles in which a kernel accumulates.
+fn kind(kernel: &Kernel) -> &'static str {
+    match (kernel.isa, kernel.element) {
+        (Isa::Sme, _) => "za",
+        (Isa::Sve, _) => "z",
+        (Isa::Scalar, Element::Fp64) => "d",
+        (Isa::Scalar, Element::Fp32) => "s",
+        (Isa::Scalar, Element::Int64) => "x",
+        (Isa::Scalar, _) => "w",
+        _ => "v",
     }
 }
 
@@ -170,6 +183,11 @@ fn check(kernel: &Kernel, code: &Code) -> Result<(), String> {
     if accumulators.len() != kernel.accumulators || !accumulators.is_subset(&loaded) {
         return Err(format!("{accumulators:?} are stored, {loaded:?} loaded"));
     }
+    if let Some(other) =
+        accumulators.iter().find(|register| register.trim_end_matches(char::is_numeric) != kind(kernel))
+    {
+        return Err(format!("{other} is not a register {}", kind(kernel)));
+    }
     let written: Vec<&Instruction> = code.work.iter().filter(|one| accumulators.contains(one.register(0))).collect();
     let turns: Vec<&str> = written.iter().map(|one| one.register(0)).collect();
     let first = &turns[..kernel.accumulators];
@@ -184,28 +202,54 @@ fn check(kernel: &Kernel, code: &Code) -> Result<(), String> {
     written.iter().find(reads_another).map_or(Ok(()), |one| Err(format!("{one:?} reads another accumulator")))
 }
 
-/// The code of every row; none where no disassembler is installed.
-fn codes(test: &str) -> Option<Vec<(&'static Kernel, Code)>> {
-    let all: Option<Vec<_>> = KERNELS.iter().map(|kernel| Some((kernel, Code::of(kernel)?))).collect();
-    if all.is_none() {
-        skip::skip(test, "objdump is not installed");
+/// The registers that belong to the caller, X18 and up and the low halves of V8 to V15, are not used or are saved, and
+/// streaming mode ends (AAPCS64, section 6.1).
+fn promises(code: &Code) -> Result<(), String> {
+    let all = || code.before.iter().chain(&code.work).chain(&code.after);
+    let number = |register: &str, kinds: &[char]| {
+        register.trim_matches(['[', ']', '{', '}']).strip_prefix(kinds).and_then(|number| number.parse::<u32>().ok())
+    };
+    let uses = |kinds: &[char], least: u32, most: u32| {
+        let registers = || all().flat_map(|one| (0..one.operands.len()).map(|operand| one.register(operand)));
+        registers().any(|register| number(register, kinds).is_some_and(|number| (least..=most).contains(&number)))
+    };
+    let pairs = |from: &[Instruction], mnemonic: &str| {
+        let are = |one: &&Instruction| one.mnemonic == mnemonic && one.operands[2].starts_with("[sp");
+        let registers =
+            from.iter().filter(are).flat_map(|one| [one.register(0).to_owned(), one.register(1).to_owned()]);
+        registers.collect::<BTreeSet<_>>()
+    };
+    let low: BTreeSet<String> = (8..16).map(|number| format!("d{number}")).collect();
+    let are_saved = pairs(&code.before, "stp") == low && pairs(&code.after, "ldp") == low;
+    let count = |mnemonic: &str| all().filter(|one| one.mnemonic == mnemonic).count();
+    if uses(&['x', 'w'], 18, 30) || uses(&['v', 'z', 'q', 'd', 's'], 8, 15) && !are_saved {
+        return Err("a register of the caller is not saved".into());
     }
-    all
+    if count("smstart") == count("smstop") { Ok(()) } else { Err("streaming mode does not end".into()) }
+}
+
+/// The code of every row; none where no disassembler is installed.
+fn codes(test: &str) -> &'static [(&'static Kernel, Code)] {
+    static ALL: std::sync::LazyLock<Option<Vec<(&Kernel, Code)>>> =
+        std::sync::LazyLock::new(|| KERNELS.iter().map(|kernel| Some((kernel, Code::of(kernel)?))).collect());
+    ALL.as_deref().unwrap_or_else(|| {
+        skip::skip(test, "objdump is not installed");
+        &[]
+    })
 }
 
 #[test]
 fn arithmetic_loops_do_the_work_that_they_declare_and_nothing_else() {
-    let codes = codes("arithmetic_loops_do_the_work_that_they_declare_and_nothing_else").unwrap_or_default();
-    for (kernel, code) in &codes {
-        assert_eq!(check(kernel, code), Ok(()), "{}", kernel.name);
+    for (kernel, code) in codes("arithmetic_loops_do_the_work_that_they_declare_and_nothing_else") {
+        assert_eq!(check(kernel, code).and_then(|()| promises(code)), Ok(()), "{}", kernel.name);
         println!("{:<28} {:>3} accumulators, {:>4} instructions", kernel.name, kernel.accumulators, code.work.len());
     }
 }
 
 #[test]
 fn no_row_accepts_the_machine_code_of_another() {
-    let codes = codes("no_row_accepts_the_machine_code_of_another").unwrap_or_default();
-    for (kernel, _) in &codes {
+    let codes = codes("no_row_accepts_the_machine_code_of_another");
+    for (kernel, _) in codes {
         for (other, code) in codes.iter().filter(|(other, _)| other.name != kernel.name) {
             // C computes `char` and `short` as `int`; scalable vectors of every length have one loop.
             let is_plain = |one: &Kernel| one.op == CpuOp::Plain && one.accumulators == 12 && one.vector_bytes() == 4;

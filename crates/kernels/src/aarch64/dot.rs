@@ -1,6 +1,6 @@
 //! Dot products of narrow elements into 32-bit sums: bytes and words into whole numbers that wrap, bf16 into fp32.
 //!
-//! DotProd and I8MM have one instruction for four products of bytes. Before them, one instruction multiplies bytes into 16
+//! NEON since Armv8.2 and SVE have one instruction for four products of bytes. Before, one instruction multiplies bytes into 16
 //! bits and another sums pairs of products.
 
 use core::arch::naked_asm;
