@@ -101,7 +101,7 @@ pub(crate) fn run(shell: &Shell) -> Tally {
         }
         let test = |pass: &Pass, vector_bytes: u32, harness: &[String]| {
             let mut command = cargo(shell, toolchain, &["test", "--no-fail-fast", "--tests"]);
-            command.args(pass.targets).args(["--", "--format=pretty", "--test-threads=2"]).args(harness);
+            command.args(pass.targets).args(["--", "--format=pretty", "--test-threads=4"]).args(harness);
             command.env(SKIPS, skips_file(shell)).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
             test_runs::counted(emulator.of(&mut command, vector_bytes))
         };

@@ -18,8 +18,9 @@ fn unknown_names_are_answered_with_the_known_ones() {
     refused("memory --chains 33", &["33"]);
     refused("memory --block 64MiB --working-set 32MiB --threads 1", &["64MiB", "32MiB"]);
     refused("memory --working-set 900TiB", &["900TiB", "does not fit"]);
-    // No x86-64 CPU has both of these.
-    refused("cpu --op fma --isa neon", &["no kernel of that combination", "known: "]);
+    // No program has the kernels of both architectures.
+    let foreign = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+    refused(&format!("cpu --op fma --isa {foreign}"), &["no kernel of that combination", "known: "]);
     refused("cpu --op plain --isa sse2", &["no kernel of that combination", "known: "]);
     refused("report no-such-run", &["'no-such-run'"]);
     refused("runs no-such-run", &["'no-such-run'"]);
