@@ -110,7 +110,7 @@ fn from_debian(shell: &Shell) -> Result<PathBuf, String> {
             return Err(format!("dpkg-deb cannot unpack {}", deb.display()));
         }
     }
-    // Its libraries are for the compiler alone, and not for what cargo starts besides.
+    // Its libraries are for the compiler alone, and not for other programs that cargo starts.
     let root = root.display();
     let script =
         format!("#!/bin/sh\nLD_LIBRARY_PATH={root}/usr/lib/x86_64-linux-gnu exec {root}/usr/bin/rustc \"$@\"\n");
