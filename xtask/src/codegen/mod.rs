@@ -45,9 +45,7 @@ pub(crate) fn step(shell: &Shell) -> Tally {
 
 fn program(path: &Path) -> Tally {
     if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
-        return Tally::skip(
-            "the program's machine code: this decodes x86-64; the tests of `kernels` check that of 64-bit Arm",
-        );
+        return Tally::skip("the program's machine code: this decodes x86-64; tests of `kernels` decode 64-bit Arm");
     }
     let bytes = std::fs::read(path).map_err(|error| error.to_string());
     let program = match bytes.as_ref().map_err(String::clone).and_then(|bytes| Program::read(bytes)) {

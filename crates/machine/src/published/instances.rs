@@ -93,7 +93,7 @@ pub(super) fn core(platform: &str) -> &str {
     }
 }
 
-/// The microarchitectures of a processor of Arm; empty for others, which [`core`] names.
+/// The microarchitectures of a processor of Arm; empty for others, which [`core()`] names.
 pub(super) fn arm_cores(platform: &str) -> &'static [&'static str] {
     match platform {
         "AWS Graviton" => &["Cortex-A72"],
