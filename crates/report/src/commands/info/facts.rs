@@ -77,9 +77,10 @@ fn system(facts: &mut Facts<'_>) {
     facts.add("machine type", "cloud.machine_type", cloud.and_then(|cloud| cloud.machine_type.as_ref()));
 }
 
+/// Arm's implementers, which stand for the family; x86 has lower numbers.
+const IMPLEMENTERS: std::ops::RangeFrom<u32> = 0x41..;
+
 fn processor(facts: &mut Facts<'_>, cpu: &Cpu) {
-    /// Arm's implementers, which stand for the family; x86 has lower numbers.
-    const IMPLEMENTERS: std::ops::RangeFrom<u32> = 0x41..;
     facts.add("model", "cpu.model_name", cpu.model_name.as_ref());
     facts.add("vendor", "cpu.vendor", cpu.vendor.as_ref());
     let identity = cpu.family.zip(cpu.model).map(|(family, model)| match cpu.stepping {
