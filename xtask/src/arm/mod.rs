@@ -159,7 +159,7 @@ fn uses(shell: &Shell, emulator: &Emulator) -> Tally {
     let _ = fs::remove_dir_all(&store);
     let program = shell.target().join(TARGET).join("debug/assay");
     let mut tally = Tally::default();
-    for arguments in ["--version", "info", "run quick --verify", DISK] {
+    for arguments in ["--version", "info", QUICK, LINPACK, DISK] {
         let mut command = shell.command(&emulator.script, &[&program]);
         let ends = succeeds(command.args(arguments.split(' ')).env("ASSAY_STORE", &store));
         tally.add(if ends { Tally::check(true) } else { Tally::failure(format!("assay {arguments} under emulation")) });
@@ -167,5 +167,9 @@ fn uses(shell: &Shell, emulator: &Emulator) -> Tally {
     tally
 }
 
+/// The suite but for the areas below.
+const QUICK: &str = "run quick --verify --area cpu,memory,net --time-budget 20m";
+/// The order that a suite chooses is that of a real machine: emulated it takes minutes.
+const LINPACK: &str = "linpack --op lu --n 300 --verify";
 /// Emulation hides that files have direct I/O, so the benchmarks of disks in a suite are skipped.
 const DISK: &str = "disk --cache warm --pattern random --op read,write --depth 1 --size 64MiB --verify";
