@@ -102,11 +102,6 @@ impl Group {
         [format!("{period} && {set}"), lift]
     }
 
-    /// The command that gives the group's processes nearly all of the CPU time that others want too.
-    pub(crate) fn priority_command(&self) -> String {
-        self.write(("cpu.weight", "10000".to_owned()), ("cpu.shares", "262144".to_owned()))
-    }
-
     pub(crate) fn memory_command(&self, bytes: u64) -> String {
         self.write(("memory.max", bytes.to_string()), ("memory.limit_in_bytes", bytes.to_string()))
     }

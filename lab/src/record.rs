@@ -1,5 +1,7 @@
 //! One line of a file in `lab/data`, and what the commands share: paths, the program, how a machine is described.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -51,6 +53,46 @@ impl Record {
 
     pub(crate) fn confidence(&self) -> &'static str {
         confidence(&Value::Object(self.0.clone()))
+    }
+}
+
+/// Appends lines to a file in `lab/data`; those of one call have the same time and commit.
+pub(crate) struct Keeper<'a> {
+    pub(crate) shell: &'a Shell,
+    file: &'static str,
+    /// Fields of every line of this call.
+    common: Map<String, Value>,
+    pub(crate) kept: u32,
+}
+
+impl<'a> Keeper<'a> {
+    pub(crate) fn new(shell: &'a Shell, file: &'static str) -> Result<Self, String> {
+        let output = |program: &str, arguments: &[&str]| {
+            let output = shell.command(program, arguments).output().ok().filter(|output| output.status.success());
+            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let when = output("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).ok_or("cannot read the time: date failed")?;
+        let changes = output("git", &["status", "--porcelain", "--untracked-files=no"]);
+        let commit = output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
+        let git = if changes.as_deref() == Some("") { commit } else { format!("{commit}, changed") };
+        let common = [("batch".to_owned(), when.into()), ("git".to_owned(), git.into())];
+        Ok(Self { shell, file, common: common.into_iter().collect(), kept: 0 })
+    }
+
+    /// A field that every line has from now on.
+    pub(crate) fn add(&mut self, name: &str, value: Value) {
+        self.common.insert(name.to_owned(), value);
+    }
+
+    pub(crate) fn keep(&mut self, result: &Value) -> Result<(), String> {
+        let mut line = Record(self.common.clone());
+        line.0.extend(Record::new(result).0);
+        let path = self.shell.root().join(self.file);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(format!("{}\n", line.to_line()).as_bytes()));
+        written.map_err(|error| format!("cannot add a line to {}: {error}", path.display()))?;
+        self.kept += 1;
+        Ok(())
     }
 }
 

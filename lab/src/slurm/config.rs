@@ -1,6 +1,7 @@
 //! The configuration of Slurm: four nodes on one host with an enforced job limit, without control groups.
 
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 pub(super) const FOLDER: &str = "/tmp/assay-cluster";
@@ -9,8 +10,15 @@ pub(super) const USER: u32 = 65534;
 pub(super) const MAX_SUBMIT_JOBS: usize = 2;
 pub(super) const CONTROLLER_PORT: u16 = 17_600;
 pub(super) const DATABASE_PORT: u16 = 17_601;
-const FIRST_NODE_PORT: u16 = 17_611;
+const NODE_PORT: u16 = 17_610;
 pub(super) const SLURMD_TIMEOUT: u32 = 10;
+
+/// The host's address on the nodes' network, of the range for benchmarks of networks (RFC 2544).
+pub(super) const HOST_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 77, 1);
+
+pub(super) fn node_addresses() -> impl Iterator<Item = (&'static str, Ipv4Addr)> {
+    NODES.into_iter().zip((11..).map(|last| Ipv4Addr::new(198, 18, 77, last)))
+}
 
 pub(super) fn path(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
@@ -19,7 +27,7 @@ pub(super) fn path(name: &str) -> PathBuf {
 pub(super) fn slurm_conf(name: &str, cpus: usize, memory: u64) -> String {
     let mut text = format!(
         "ClusterName=assay
-SlurmctldHost={name}(127.0.0.1)
+SlurmctldHost={name}({HOST_ADDRESS})
 SlurmctldPort={CONTROLLER_PORT}
 SlurmUser=root
 SlurmdUser=root
@@ -42,7 +50,7 @@ PreemptMode=CANCEL
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=2,batch_sched_delay=1,sched_interval=2
+SchedulerParameters=bf_interval=2,batch_sched_delay=0,sched_interval=1
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout={SLURMD_TIMEOUT}
@@ -54,16 +62,16 @@ MinJobAge=60
 MailProg=/bin/true
 TmpFS={FOLDER}/node-tmp/%n
 AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageHost=127.0.0.1
+AccountingStorageHost={HOST_ADDRESS}
 AccountingStoragePort={DATABASE_PORT}
 AccountingStoragePass={FOLDER}/run/munge.socket
 AccountingStorageEnforce=limits
 "
     );
-    for (port, node) in (FIRST_NODE_PORT..).zip(NODES) {
+    for (node, address) in node_addresses() {
         let _ = writeln!(
             text,
-            "NodeName={node} NodeHostname={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} \
+            "NodeName={node} NodeHostname={name} NodeAddr={address} Port={NODE_PORT} CPUs={cpus} RealMemory={memory} \
              State=UNKNOWN"
         );
     }
@@ -79,7 +87,7 @@ pub(super) fn slurmdbd_conf() -> String {
         "AuthType=auth/munge
 AuthInfo=socket={FOLDER}/run/munge.socket
 DbdHost=localhost
-DbdAddr=127.0.0.1
+DbdAddr={HOST_ADDRESS}
 DbdPort={DATABASE_PORT}
 SlurmUser=root
 LogFile={FOLDER}/log/slurmdbd.log
@@ -97,13 +105,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_node_has_a_port_of_its_own_on_this_host() {
+    fn every_node_has_an_address_of_its_own() {
         let text = slurm_conf("vm", 2, 24_105);
         let nodes: Vec<&str> = text.lines().filter(|line| line.starts_with("NodeName=")).collect();
         assert_eq!(nodes.len(), NODES.len());
         assert_eq!(
             nodes[3],
-            "NodeName=n4 NodeHostname=vm NodeAddr=127.0.0.1 Port=17614 CPUs=2 RealMemory=24105 State=UNKNOWN"
+            "NodeName=n4 NodeHostname=vm NodeAddr=198.18.77.14 Port=17610 CPUs=2 RealMemory=24105 State=UNKNOWN"
         );
         let foreign = text.lines().filter(|line| line.contains("=/") && !line.contains(FOLDER));
         assert_eq!(foreign.collect::<Vec<_>>(), ["MailProg=/bin/true"], "every file is in the cluster's own folder");

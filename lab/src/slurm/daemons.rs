@@ -3,11 +3,12 @@
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::config::{CONTROLLER_PORT, DATABASE_PORT, FOLDER, NODES, USER, path};
+use super::network;
 use crate::record::{processes, stat, words_of};
 
 const MARK: (&str, &str) = ("ASSAY_CLUSTER_DAEMON", "1");
@@ -91,18 +92,21 @@ pub(super) fn controller() -> Result<(), String> {
 }
 
 pub(super) fn node(name: &str, group: Option<&Path>) -> Result<(), String> {
-    let Some(group) = group else { return must(daemon("slurmd").args(["-N", name])).map(drop) };
     // The shell enters the group and then becomes the daemon: whatever it starts is in it.
-    let mut inside = daemon("sh");
-    inside.args(["-c", "echo $$ > \"$1\" && exec slurmd -N \"$2\"", "sh"]).arg(group.join("cgroup.procs")).arg(name);
-    must(&mut inside).map(drop)
+    let script = "[ -z \"$1\" ] || echo $$ > \"$1\"; exec slurmd -N \"$2\"";
+    let group = group.map_or_else(PathBuf::new, |group| group.join("cgroup.procs"));
+    inside(name, &["sh", "-c", script, "sh"], &group)
 }
 
+/// Starts a node that has an empty folder in place of the one given.
 pub(super) fn node_without(name: &str, folder: &Path) -> Result<(), String> {
-    let mut apart = daemon("unshare");
     let script = "mount -t tmpfs assay-hides \"$1\" && exec slurmd -N \"$2\"";
-    apart.args(["--mount", "sh", "-c", script, "sh"]).arg(folder).arg(name);
-    must(&mut apart).map(drop)
+    inside(name, &["unshare", "--mount", "sh", "-c", script, "sh"], folder)
+}
+
+fn inside(node: &str, words: &[&str], path: &Path) -> Result<(), String> {
+    let [program, network] = network::inside(node);
+    must(daemon(&program).arg(network).args(words).arg(path).arg(node)).map(drop)
 }
 
 pub(super) fn process(file: &str) -> Option<u32> {

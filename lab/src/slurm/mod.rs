@@ -4,11 +4,12 @@
 mod accept;
 mod config;
 mod daemons;
+mod faults;
+mod network;
 mod once;
 mod plan;
 mod queue;
 mod rig;
-mod slowed;
 mod trials;
 mod trouble;
 
@@ -19,7 +20,7 @@ use xtask::set_up::{self, Tool};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]";
+pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]|faults [TRIALS]";
 
 const TOOLS: &[Tool] = &[
     Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
@@ -30,6 +31,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "sbatch", package: "slurm-client", version: "-V", needed_for: "a Slurm of four nodes" },
     // It fails when it is asked for its version, and says it all the same.
     Tool { program: "/usr/sbin/sshd", package: "openssh-server", version: "-V", needed_for: "workers over ssh" },
+    Tool { program: "ip", package: "iproute2", version: "-V", needed_for: "a network between the nodes" },
     Tool { program: "setpriv", package: "util-linux", version: "--version", needed_for: "the user with a limit" },
 ];
 
@@ -46,7 +48,7 @@ const PARTS: &[Part] = &[
     Part { name: "trouble", about: "what goes wrong with a scheduler, and what is said then", run: trouble::run },
     Part { name: "trials", about: "kill and cancel at random, continue: every task exactly once", run: trials::run },
     Part { name: "pairs", about: "the same while pairs of nodes are measured", run: trials::pairs },
-    Part { name: "slowed", about: "a node with a CPU quota is named with its cause", run: slowed::run },
+    Part { name: "faults", about: "a slow node is named, once for each fault", run: faults::test },
 ];
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
@@ -58,6 +60,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
             let status = rig::as_user(program).args(rest).status();
             return ExitCode::from(status.ok().and_then(|status| u8::try_from(status.code()?).ok()).unwrap_or(1));
         }
+        ["faults"] => try_faults(shell, 20),
+        ["faults", trials] => trials
+            .parse()
+            .map_err(|_| format!("'{trials}' is not a number"))
+            .and_then(|trials| try_faults(shell, trials)),
         ["test", ..] => return test(shell, &arguments[1..]),
         _ => Err(format!("Usage: cargo lab {USAGE}")),
     };
@@ -79,6 +86,18 @@ fn up(shell: &Shell) -> Result<(), String> {
     std::mem::forget(Rig::up(shell)?);
     println!("{}", rig::how_to_use());
     Ok(())
+}
+
+fn try_faults(shell: &Shell, trials: usize) -> Result<(), String> {
+    if trials == 0 {
+        return faults::page(shell);
+    }
+    let missing = set_up::get(shell, TOOLS);
+    if !missing.skipped.is_empty() {
+        return Err(missing.to_string());
+    }
+    let _rig = Rig::up(shell)?;
+    faults::campaign(shell, trials)
 }
 
 fn test(shell: &Shell, names: &[String]) -> ExitCode {

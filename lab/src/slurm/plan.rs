@@ -87,8 +87,12 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(name: &str) -> Result<Self, String> {
+        Self::with(SUITE, name)
+    }
+
+    fn with(suite: &str, name: &str) -> Result<Self, String> {
         let around = fresh(name)?;
-        fs::write(around.join("tiny.toml"), SUITE).map_err(|error| format!("{}: {error}", around.display()))?;
+        fs::write(around.join("tiny.toml"), suite).map_err(|error| format!("{}: {error}", around.display()))?;
         Ok(Self { folder: around.join("plan"), around, expected: BTreeSet::new() })
     }
 
@@ -100,7 +104,11 @@ impl Plan {
     }
 
     pub(super) fn made(name: &str, options: &[&str]) -> Result<Self, String> {
-        let mut plan = Self::new(name)?;
+        Self::made_with(SUITE, name, options)
+    }
+
+    pub(super) fn made_with(suite: &str, name: &str, options: &[&str]) -> Result<Self, String> {
+        let mut plan = Self::with(suite, name)?;
         let said = plan.plan(&[&["--nodes", "n1,n2,n3,n4"], options].concat());
         if !said.well() {
             return Err(format!("{name}: assay cluster plan: {}", said.tail()));
@@ -128,7 +136,7 @@ impl Plan {
     }
 
     pub(super) fn run_command(&self, more: &[&str]) -> Command {
-        let mut command = self.assay(&["cluster", "run", "--launcher", "slurm", "--poll", "1s"]);
+        let mut command = self.assay(&["cluster", "run", "--launcher", "slurm", "--poll", "500ms"]);
         command.args(more).arg(&self.folder);
         command
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::config::{self, FOLDER, MAX_SUBMIT_JOBS, NODES, USER, path};
 use super::daemons::{self, must, until, user_name};
+use super::network;
 use xtask::process::succeeds;
 use xtask::shell::Shell;
 
@@ -28,7 +29,7 @@ impl Rig {
         }
         let rig = Self(());
         println!("starting Slurm with the nodes {} in {FOLDER}", NODES.join(", "));
-        folders().and_then(|()| files())?;
+        folders().and_then(|()| files()).and_then(|()| network::up())?;
         daemons::munge()?;
         daemons::database()?;
         daemons::accounts(&user_name(), MAX_SUBMIT_JOBS)?;
@@ -45,6 +46,7 @@ impl Rig {
             return Ok(());
         }
         daemons::end_all()?;
+        network::down();
         fs::remove_dir_all(FOLDER).map_err(|error| format!("cannot remove {FOLDER}: {error}"))?;
         println!("the cluster is gone, and {FOLDER} with it");
         Ok(())
@@ -156,11 +158,11 @@ fn files() -> Result<(), String> {
 }
 
 fn install(shell: &Shell) -> Result<(), String> {
-    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--package", "assay"])) {
+    if !succeeds(&mut shell.cargo(&["build", "--quiet", "--release", "--package", "assay"])) {
         return Err("the program does not compile".to_owned());
     }
     let to = program();
-    fs::copy(shell.target().join("debug/assay"), &to)
+    fs::copy(shell.target().join("release/assay"), &to)
         .map_err(|error| format!("cannot write {}: {error}", to.display()))?;
     fs::set_permissions(&to, Permissions::from_mode(0o755)).map_err(|error| format!("{}: {error}", to.display()))
 }

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::program::{Keeper, Program, create_folder, output};
+use super::program::{Program, create_folder, output};
 use crate::held::{Group, Held, shell};
+use crate::record::Keeper;
 use crate::record::{confidence, processes, stat, words_of, write};
 use machine::{Sysroot, discover};
 

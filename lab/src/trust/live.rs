@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::program::{Keeper, Output, Program, output};
+use super::program::{Output, Program, output};
 use super::verdicts::collect;
 use crate::held::Group;
+use crate::record::Keeper;
 
 /// Stop after this number of rounds, in case comparisons fail.
 const MOST_ROUNDS: u32 = 60;

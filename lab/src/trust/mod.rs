@@ -11,10 +11,10 @@ mod verdicts;
 
 use std::time::Instant;
 
-use program::{Keeper, RESULTS};
+use program::RESULTS;
 use xtask::shell::Shell;
 
-use crate::record::{records, write};
+use crate::record::{Keeper, records, write};
 
 const PAGE: &str = "docs/evidence/trust.md";
 
@@ -54,7 +54,7 @@ fn chosen(arguments: &[String]) -> Result<Vec<&'static Part>, String> {
 }
 
 fn run_parts(shell: &Shell, parts: &[&Part]) -> Result<(), String> {
-    let mut keeper = Keeper::new(shell)?;
+    let mut keeper = Keeper::new(shell, RESULTS)?;
     let mut failed = Vec::new();
     for part in parts {
         let quiet = if part.quiet { " (do not use the machine meanwhile)" } else { "" };

@@ -1,49 +1,13 @@
-//! The program under test, its output, and the file of results.
+//! The program under test, and its output.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::{Map, Value};
-use xtask::shell::Shell;
+use serde_json::Value;
 
-use crate::record::{Record, build, fresh_folder, machine_line};
+use crate::record::{Keeper, build, fresh_folder, machine_line};
 
 pub(super) const RESULTS: &str = "lab/data/trust.jsonl";
-
-pub(super) struct Keeper<'a> {
-    pub(super) shell: &'a Shell,
-    /// Fields of every line of this call.
-    common: Map<String, Value>,
-    pub(super) kept: u32,
-}
-
-impl<'a> Keeper<'a> {
-    pub(super) fn new(shell: &'a Shell) -> Result<Self, String> {
-        let output = |program: &str, arguments: &[&str]| {
-            let output = shell.command(program, arguments).output().ok().filter(|output| output.status.success());
-            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        };
-        let when = output("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]).ok_or("cannot read the time: date failed")?;
-        let changes = output("git", &["status", "--porcelain", "--untracked-files=no"]);
-        let commit = output("git", &["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
-        let git = if changes.as_deref() == Some("") { commit } else { format!("{commit}, changed") };
-        let common = [("batch".to_owned(), when.into()), ("git".to_owned(), git.into())];
-        Ok(Self { shell, common: common.into_iter().collect(), kept: 0 })
-    }
-
-    pub(super) fn keep(&mut self, result: &Value) -> Result<(), String> {
-        let mut line = Record(self.common.clone());
-        line.0.extend(Record::new(result).0);
-        let path = self.shell.root().join(RESULTS);
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let written = file.and_then(|mut file| file.write_all(format!("{}\n", line.to_line()).as_bytes()));
-        written.map_err(|error| format!("cannot add a line to {}: {error}", path.display()))?;
-        self.kept += 1;
-        Ok(())
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Program {
@@ -68,7 +32,7 @@ impl Program {
         create_folder(&store)?;
         let program = Self { path, store, root };
         let info = program.call(&["info", "--json"]).json.ok_or("assay info --json printed no JSON")?;
-        keeper.common.insert("machine".to_owned(), machine_line(&info["machine"]).into());
+        keeper.add("machine", machine_line(&info["machine"]).into());
         Ok(program)
     }
 

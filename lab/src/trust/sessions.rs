@@ -1,7 +1,8 @@
 //! Quick runs one after the other and `assay compare` of consecutive ones: nothing changed, so every "changed" is false.
 
-use super::program::{Keeper, Program};
+use super::program::Program;
 use super::verdicts::collect;
+use crate::record::Keeper;
 
 /// Stop after this number of runs, in case comparisons fail.
 const MOST_RUNS: u32 = 14;

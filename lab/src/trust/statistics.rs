@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use xtask::process::{Ending, LONGEST, read_lines};
 
-use super::program::Keeper;
+use crate::record::Keeper;
 
 const COMPARISON: &str = "cargo test -p stats --lib agrees_with_scipy -- --nocapture";
 const SIMULATION: &str = "cargo run --release -p stats --example coverage";

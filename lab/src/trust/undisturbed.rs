@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::disturbances::{Ground, pinned, quota};
-use super::program::Keeper;
 use crate::held::Held;
+use crate::record::Keeper;
 
 pub(super) const TRIALS: u32 = 20;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::program::Keeper;
+use crate::record::Keeper;
 use crate::record::{Record, distinct};
 
 /// How many verdicts are collected for a share of them.
