@@ -13,6 +13,8 @@ use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
 const OF_AREA: &str = "area:";
+/// The cell of a limit, or of the share of one, that is unknown.
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// A metric as text, from its id: `fma fp64 avx512, 2 threads`, with its name if that is not `throughput`.
 pub(super) fn metric_name(experiment: &str, metric: &str) -> String {

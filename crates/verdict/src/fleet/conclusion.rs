@@ -72,7 +72,8 @@ fn too_wide(document: &ClusterDocument) -> Vec<Problem> {
     let area = |limit: &&model::cluster::AreaLimit| limit.limit < limit.needed;
     let area = document.area_limits.iter().filter(area).map(|limit| {
         let share = percent_whole(limit.limit);
-        let text = format!("the nodes vary too much in {}: only one below {share} stands out", limit.area);
+        let text =
+            format!("the nodes vary too much in {}: only a node below {share} of the median stands out", limit.area);
         problem("spread_too_wide", text, Vec::new())
     });
     let mut results: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -108,7 +108,7 @@ pub(in crate::cluster) fn slow(document: &ClusterDocument) -> Table {
         ("Speed", false, &|slow| cell(standing(slow.standing).to_owned())),
         ("Slow in", false, &|slow| cell(areas(slow))),
         ("Slowest result", false, &|slow| long(worst(slow))),
-        ("Of the median: first, repeated", true, &|slow| of_median(slow.deviations.first())),
+        ("Of the median: first, second measurement", true, &|slow| of_median(slow.deviations.first())),
         ("Of peak", true, &|slow| of_peak(slow.deviations.first())),
         ("Probable cause", false, &|slow| long(cause_words(slow))),
     ];
@@ -121,8 +121,8 @@ fn of_median(of: Option<&Deviation>) -> Cell {
 }
 
 fn of_peak(of: Option<&Deviation>) -> Cell {
-    of.and_then(|of| of.efficiency)
-        .map_or_else(|| cell("\u{2013}".to_owned()), |share| number_cell(share, percent(share)))
+    let Some(of) = of else { return cell(String::new()) };
+    of.efficiency.map_or_else(|| cell(labels::UNKNOWN.to_owned()), |share| number_cell(share, percent(share)))
 }
 
 /// The metrics in which slow nodes are outliers, and how many are left out.
@@ -132,7 +132,7 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let columns: [Column<'_, (&SlowNode, &Deviation)>; 4] = [
         ("Node", false, &|(slow, _)| cell(one_line(&slow.node))),
         ("Metric", false, &|(_, of)| cell(metric_name(&of.experiment, &of.metric))),
-        ("Of the median: first, repeated", true, &|(_, of)| of_median(Some(of))),
+        ("Of the median: first, second measurement", true, &|(_, of)| of_median(Some(of))),
         ("Of peak", true, &|(_, of)| of_peak(Some(of))),
     ];
     let shown = all.iter().take(MOST_DEVIATIONS);
@@ -211,7 +211,7 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
 
 pub(super) fn hpl(document: &ClusterDocument) -> Table {
     let flops = |rate: f64| number_cell(rate, quantity(rate, Unit::FlopPerSecond));
-    let known = |rate: Option<f64>| rate.map_or_else(|| cell("unknown".to_owned()), flops);
+    let known = |rate: Option<f64>| rate.map_or_else(|| cell(labels::UNKNOWN.to_owned()), flops);
     let reason = |of: &ClusterHpl| long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line));
     let share = |of: &ClusterHpl, whole: Option<f64>| {
         share_cell(of.rate.zip(whole).map(|(rate, whole)| rate / whole).filter(|share| share.is_finite()))
