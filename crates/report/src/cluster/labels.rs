@@ -131,6 +131,11 @@ pub(super) fn passes(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether a slow node's result has a share of its limit; else there is no such column.
+pub(super) fn has_peaks(document: &ClusterDocument) -> bool {
+    document.slow.iter().flat_map(|slow| &slow.deviations).any(|of| of.efficiency.is_some())
+}
+
 /// Each node's slowest first-pass result as a share of the median.
 pub(super) fn slowest_shares(document: &ClusterDocument) -> HashMap<&str, f64> {
     let mut slowest = HashMap::with_capacity(document.nodes.len());

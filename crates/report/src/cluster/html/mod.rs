@@ -9,7 +9,7 @@ use model::cluster::{ClusterDocument, is_of_paths};
 use model::number::{counted, duration};
 
 use super::csv;
-use super::labels::{measured_from, some_of};
+use super::labels::{has_peaks, measured_from, some_of};
 use super::verdict::{Counts, Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::formats::json::pretty;
@@ -60,6 +60,7 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
         counts => numbers(document, Counts::of(document)),
         slow => tables::slow(document),
         has_paths => document.slow.iter().flat_map(|slow| &slow.deviations).any(|of| is_of_paths(&of.experiment)),
+        has_peaks => has_peaks(document),
         has_deviations => document.slow.iter().any(|slow| slow.deviations.len() > 1),
         deviations,
         deviations_left,
