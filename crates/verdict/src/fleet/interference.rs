@@ -57,8 +57,9 @@ fn hiding_in(
     rules: &[AreaRules],
 ) -> Option<(f64, Vec<String>)> {
     let area: Area = limit.area.parse().ok()?;
+    let uses = AreaRules::of(rules, area).uses;
     // While pairs of nodes are measured, the node's own server is among the other processes.
-    let counts = area != Area::Net && kind.of.is_none_or(|of| AreaRules::of(rules, area).uses.contains(&of));
+    let counts = !uses.contains(&Resource::Network) && kind.of.is_none_or(|of| uses.contains(&of));
     let share = |node: &&NodeResults| (kind.share)(node.conditions.get(&area).filter(|_| counts)?);
     let shares: Vec<(&str, f64)> = nodes.iter().filter_map(|node| Some((node.name.as_str(), share(node)?))).collect();
     let median = Observations::new(&shares.iter().map(|(_, share)| *share).collect::<Vec<_>>())?.median();
