@@ -406,9 +406,10 @@ fn equal_slow_and_inconclusive_are_three_verdicts_in_every_form() {
         assert!(text.contains("Verdict: slow. 2 nodes are slow:") && !text.contains("Verdict: equal"), "{text}");
     }
     for text in forms(&concluded(fixture::varied())) {
-        let why = "Verdict: inconclusive: the nodes vary too much in memory: only one below 71 % stands out. No node \
-                   is slow in CPU, LINPACK or disk.";
-        assert!(text.contains(why) && !text.contains("No action is needed"), "{text}");
+        let why = "Verdict: inconclusive, because the nodes vary too much in memory: only a node below 71 % of the \
+                   median stands out; other processes or VMs used 25 % of CPU time, which could hide a slow node (n1 \
+                   and n4). No node is slow in CPU, LINPACK or disk.";
+        assert!(text.contains(why) && text.contains("Measure with a new plan"), "{text}");
     }
     let junit = [fixture::healthy(), fixture::narrow(), fixture::varied()].map(|of| junit_of_verdict(&concluded(of)));
     let tags = ["<failure ", "<skipped "].map(|tag| junit.each_ref().map(|text| text.contains(tag)));
@@ -438,7 +439,10 @@ fn a_node_with_a_fault_is_a_suspect_in_every_form_and_needs_no_second_pass() {
 #[test]
 fn nodes_given_up_did_not_fail_to_come_up_and_nothing_is_still_to_come() {
     for text in forms(&concluded(fixture::drained())) {
-        assert!(text.contains("No result: 4 nodes failed. Verdict: inconclusive: 4 nodes lack results"), "{text}");
+        assert!(
+            text.contains("No result: 4 nodes failed. Verdict: inconclusive, because 4 nodes lack results"),
+            "{text}"
+        );
         assert!(text.contains("4 nodes have no results: never became available: drained"), "{text}");
         assert!(!text.contains("yet") && !text.contains("came up"), "{text}");
     }

@@ -81,6 +81,8 @@ pub(crate) struct ProgramCall {
 /// What is checked when the run of a pair of nodes has ended.
 #[derive(Clone, Copy)]
 pub(crate) struct PairChecks<'a> {
+    /// Whether other pairs may have been called meanwhile: then the result does not count. Checked first.
+    pub(crate) is_given_up: &'a dyn Fn() -> bool,
     /// Pairs that were measured at the same time.
     pub(crate) at_once: &'a dyn Fn() -> Option<u32>,
     /// Whether the partner has left: then a failure does not count.

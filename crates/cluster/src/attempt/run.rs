@@ -125,9 +125,10 @@ impl Attempt<'_> {
         }
         outcome.seconds = monotonic_raw_seconds() - began;
         if let Some(pair) = self.pair {
+            let is_given_up = (pair.is_given_up)();
             outcome.at_once = (pair.at_once)().filter(|_| earlier != Earlier::Complete);
             judged = judged.and_then(|()| all_measured(&work));
-            if judged.is_err() && (pair.partner_left)() {
+            if is_given_up || judged.is_err() && (pair.partner_left)() {
                 let _ = fs::remove_dir_all(&work);
                 return Ok(AttemptResult::returned(context.give_back(self.lease)?));
             }

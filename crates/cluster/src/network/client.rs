@@ -11,7 +11,7 @@ use sys::process::stop_signal;
 use super::idle::{IdleEnd, IdleWorker};
 use super::pairs::{PAIR_SECONDS, Pair, name, named_rounds, pairs_of, rounds_alone};
 use super::server::{NodeServer, PeerServer, find_server, reach};
-use super::slot::{BEGUN, ENDED, NetworkSlot, PAIR_TIMEOUT_SECONDS};
+use super::slot::{ENDED, NetworkSlot, PAIR_TIMEOUT_SECONDS, PairCall};
 use crate::attempt::context::{PairChecks, ProgramCall};
 use crate::attempt::publish::return_lost_tasks;
 use crate::attempt::run::attempt;
@@ -92,13 +92,39 @@ struct Leader {
     unchanged_since: f64,
     /// Whether there was a pair to call.
     is_calling: bool,
+    /// The last call whose lost clients are known.
+    looked_at: String,
+    /// Clients that were lost during a call, with the time of their server's last renewal then.
+    lost: BTreeMap<String, SystemTime>,
 }
 
 impl Leader {
     fn new(slot_lease: Arc<Lease>, rounds: &[Vec<Named>]) -> Self {
         let alone = rounds.iter().take(rounds_alone(rounds.iter().map(Vec::len))).flatten();
         let groups = [alone.map(|pair| vec![pair.clone()]).collect(), rounds.iter().cloned().collect()];
-        Self { slot_lease, groups, serving: BTreeSet::new(), unchanged_since: 0.0, is_calling: false }
+        Self {
+            slot_lease,
+            groups,
+            serving: BTreeSet::new(),
+            unchanged_since: 0.0,
+            is_calling: false,
+            looked_at: String::new(),
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Sets the nodes with a server, each with the time of its renewal. Clients that the last call lost are left out until
+    /// they renew it, since every pair with them would hold the others up.
+    fn set_serving(&mut self, servers: BTreeMap<String, SystemTime>, ended: Option<(PairCall, Vec<String>)>) {
+        if let Some((call, lost)) = ended.filter(|(call, _)| call.id != self.looked_at) {
+            self.looked_at = call.id;
+            self.lost.extend(lost.into_iter().filter_map(|node| servers.get(&node).map(|renewed| (node, *renewed))));
+        }
+        let is_back = |(node, renewed): &(String, SystemTime)| self.lost.get(node).is_none_or(|lost| renewed > lost);
+        let serving: BTreeSet<String> = servers.into_iter().filter(is_back).map(|(node, _)| node).collect();
+        if serving != self.serving {
+            (self.serving, self.unchanged_since) = (serving, monotonic_raw_seconds());
+        }
     }
 
     /// Whether a round need not wait for nodes: all have a server, or none has started or ended one for a while.
@@ -232,11 +258,7 @@ impl<'a> PairClient<'a> {
         let pair = self.pairs.iter().find(|pair| pair.from == node && pair.task_name() == call.tasks[node]).cloned();
         let measured = match pair.as_ref().and_then(|pair| Some((pair, servers.get(&pair.to)?))) {
             Some((pair, server)) if !slot.is_late(&call) => {
-                slot.mark(&call, node, BEGUN);
-                self.measure(pair, server, &|| {
-                    slot.mark(&call, node, ENDED);
-                    slot.at_once(&call, node)
-                })
+                slot.while_alive(&call, node, || self.measure(pair, server, &call)).and_then(|measured| measured)
             }
             _ => Ok(()),
         };
@@ -259,18 +281,16 @@ impl<'a> PairClient<'a> {
             return Ok(());
         }
         let names = context.plan.nodes.iter().map(|node| &node.name);
-        let serving: BTreeSet<String> = names.filter(|node| self.server_of(node, now).is_some()).cloned().collect();
+        let servers = names.filter_map(|node| Some((node.clone(), self.server_of(node, now)?.renewed))).collect();
         let Some(leader) = &mut self.leader else { return Ok(()) };
-        if serving != leader.serving {
-            (leader.serving, leader.unchanged_since) = (serving, monotonic_raw_seconds());
-        }
+        leader.set_serving(servers, self.slot.unended());
         let next = leader.next(context.folder, waits.patience);
         leader.is_calling = next.is_some();
         next.map_or(Ok(()), |tasks| self.slot.call(tasks))
     }
 
     /// Claims a pair's task and makes an attempt at it, if possible.
-    fn measure(&mut self, pair: &Pair, server: &PeerServer, at_once: &dyn Fn() -> Option<u32>) -> Result<()> {
+    fn measure(&mut self, pair: &Pair, server: &PeerServer, call: &PairCall) -> Result<()> {
         let IdleWorker { context, us, report, on_result, .. } = *self.worker;
         let Some(address) = self.address(pair, server) else { return Ok(()) };
         let (waiting, running) = context.folder.open_tasks(context.node);
@@ -282,16 +302,22 @@ impl<'a> PairClient<'a> {
             let seen = now.and_then(|now| self.server_of(&pair.to, now));
             !seen.is_some_and(|seen| seen.record.claim.id == server.record.claim.id && reach(&seen, us).is_ok())
         };
+        let (slot, node) = (self.slot.clone(), self.node());
+        let at_once = || {
+            slot.mark(call, node, ENDED);
+            slot.at_once(call, node)
+        };
         let key_file = server.key.display().to_string();
         let to = ["net", "--to", &address, "--key-file", &key_file].into_iter();
-        let call = ProgramCall {
+        let program = ProgramCall {
             arguments: to.chain(OPTIONS.split(' ')).map(str::to_owned).collect(),
             suite: SUITE.to_owned(),
             suite_text: None,
             most_seconds: PAIR_TIMEOUT_SECONDS,
         };
-        let checks = PairChecks { at_once, partner_left: &partner_left };
-        on_result(&task, &attempt(context, held, &task, &call, Some(&checks))?);
+        let is_given_up = || slot.is_given_up(call);
+        let checks = PairChecks { is_given_up: &is_given_up, at_once: &at_once, partner_left: &partner_left };
+        on_result(&task, &attempt(context, held, &task, &program, Some(&checks))?);
         Ok(())
     }
 
@@ -363,5 +389,24 @@ mod tests {
         assert_eq!(next(&all, now), called("n1 to-n3.together, n2 to-n1.together, n3 to-n2.together"));
         assert_eq!(next(&all, now), called("n2 to-n3.together, n3 to-n1.together"), "the rest of the first round");
         assert_eq!(next(&all, now), None);
+    }
+
+    #[test]
+    fn a_lost_client_is_left_out_until_its_worker_renews_its_server() {
+        let scratch = plan_folder();
+        let (folder, us, minute) = (Folder::at(scratch.path()), claim("a"), Duration::from_secs(60));
+        let token = NetworkSlot::new(&folder, &us, minute).unwrap().take().unwrap().unwrap();
+        let mut leader = Leader::new(Leases::new(minute).hold(token), &[]);
+        let mut serving = |renewed: u64, call: &str, lost: &[&str]| {
+            let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            let servers = [("n1", renewed), ("n2", 5)].map(|(node, time)| (node.to_owned(), at(time)));
+            let call = PairCall { id: call.to_owned(), tasks: BTreeMap::new() };
+            leader.set_serving(servers.into(), Some((call, lost.iter().map(|node| (*node).to_owned()).collect())));
+            leader.serving.iter().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(serving(5, "a", &[]), "n1 n2");
+        assert_eq!(serving(5, "b", &["n1"]), "n2");
+        assert_eq!(serving(9, "b", &["n1"]), "n1 n2", "its worker lives");
+        assert_eq!(serving(9, "c", &["n1"]), "n2", "lost again");
     }
 }

@@ -5,6 +5,7 @@
 //! PLAN/waiting/.net/token.json     the token; claimed: PLAN/running/.net/token@CLAIM.json
 //! PLAN/net/call.json               the last call: a PairCall
 //! PLAN/net/call-ID/NODE.begun      a called client has begun to measure; NODE.ended: it has finished
+//! PLAN/net/call-ID/NODE.alive      the heartbeat of a client that measures
 //! PLAN/net/idle/NODE               a node waits for HPL; renewed as a lease
 //! ```
 
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use model::cluster::Claim;
@@ -38,12 +40,18 @@ pub(super) const PAIR_TIMEOUT_SECONDS: f64 = 75.0;
 const MOST_MARKS: usize = 128;
 pub(super) const BEGUN: &str = "begun";
 pub(super) const ENDED: &str = "ended";
+const ALIVE: &str = "alive";
+/// Heartbeats of a client in the time after which it counts as lost.
+const HEARTBEATS: u32 = 4;
 
 /// The network slot of a plan as one worker sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkSlot<'a> {
     us: &'a Claim,
     lease: Duration,
+    /// The time without a heartbeat after which a client that measures is lost: a heartbeat of its worker, since the stream
+    /// that it measures may delay its writes by seconds.
+    silence: Duration,
     waiting: PathBuf,
     running: PathBuf,
     net: PathBuf,
@@ -73,7 +81,8 @@ impl<'a> NetworkSlot<'a> {
     /// The slot of a plan; makes the token if it is missing.
     pub(crate) fn new(folder: &Folder, us: &'a Claim, lease: Duration) -> Result<Self> {
         let (waiting, running) = folder.open_tasks(NET);
-        let slot = Self { us, lease, waiting, running, net: folder.path().join("net") };
+        let silence = (lease / 6).max(Duration::from_secs_f64(BEGIN_SECONDS));
+        let slot = Self { us, lease, silence, waiting, running, net: folder.path().join("net") };
         for needed in [&slot.running, &slot.idle()] {
             make_folder(needed)?;
         }
@@ -172,28 +181,65 @@ impl<'a> NetworkSlot<'a> {
         self.last().filter(|call| call.id != answered && call.tasks.contains_key(node))
     }
 
-    /// Seconds since a call; `None` if its marks were removed, because it has ended.
-    fn age(&self, call: &PairCall) -> Option<f64> {
+    /// The time and the seconds since a call; `None` if its marks were removed, because it has ended.
+    fn age(&self, call: &PairCall) -> Option<(SystemTime, f64)> {
         // A file made among the marks makes an NFS client ask the server for the others.
         let now = claim::now_of(&self.marks(call)).ok()?;
         let made = fs::metadata(self.net.join(CALL)).and_then(|data| data.modified()).ok()?;
-        Some(now.duration_since(made).unwrap_or_default().as_secs_f64())
+        Some((now, now.duration_since(made).unwrap_or_default().as_secs_f64()))
     }
 
     /// Whether it is too late for a client to begin.
     pub(super) fn is_late(&self, call: &PairCall) -> bool {
-        self.age(call).is_none_or(|age| age > BEGIN_SECONDS)
+        self.age(call).is_none_or(|(_, age)| age > BEGIN_SECONDS)
     }
 
     /// Whether clients of the last call measure or may begin to.
     pub(super) fn is_busy(&self) -> bool {
         let Some(call) = self.last() else { return false };
-        let Some(age) = self.age(&call) else { return false };
-        let has = |node: &str, what: &str| self.marks(&call).join(format!("{node}.{what}")).exists();
-        call.tasks.keys().any(|node| {
-            let most = if has(node, BEGUN) { BEGIN_SECONDS + PAIR_TIMEOUT_SECONDS } else { 2.0 * BEGIN_SECONDS };
-            age < most && !has(node, ENDED)
+        let Some((now, age)) = self.age(&call) else { return false };
+        call.tasks.keys().filter(|node| self.time_of(&call, node, ENDED).is_err()).any(|node| {
+            match self.time_of(&call, node, ALIVE).or_else(|_| self.time_of(&call, node, BEGUN)) {
+                Ok(renewed) => {
+                    age < BEGIN_SECONDS + PAIR_TIMEOUT_SECONDS && !claim::is_over(now, renewed, self.silence)
+                }
+                Err(_) => age < 2.0 * BEGIN_SECONDS,
+            }
         })
+    }
+
+    /// The last call and its clients that have not ended: all of them are lost when it is no longer busy.
+    pub(super) fn unended(&self) -> Option<(PairCall, Vec<String>)> {
+        let call = self.last()?;
+        let nodes = call.tasks.keys().filter(|node| self.time_of(&call, node, ENDED).is_err()).cloned().collect();
+        Some((call, nodes))
+    }
+
+    /// Whether the leader has called again, and so has given up a client that measures for this call.
+    pub(super) fn is_given_up(&self, call: &PairCall) -> bool {
+        self.last().is_some_and(|last| last.id != call.id)
+    }
+
+    /// Runs `measure` between the marks of its begin and its end, with heartbeats from another thread.
+    pub(super) fn while_alive<T>(&self, call: &PairCall, node: &str, measure: impl FnOnce() -> T) -> Result<T> {
+        self.mark(call, node, BEGUN);
+        let (over, end) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let beat = move || {
+                while end.recv_timeout(self.silence / HEARTBEATS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    self.mark(call, node, ALIVE);
+                }
+            };
+            std::thread::Builder::new().spawn_scoped(scope, beat).map_err(Error::Thread)?;
+            let measured = measure();
+            drop(over);
+            Ok(measured)
+        })
+    }
+
+    fn time_of(&self, call: &PairCall, node: &str, what: &str) -> io::Result<SystemTime> {
+        // Opened, so that an NFS client asks the server.
+        File::open(self.marks(call).join(format!("{node}.{what}")))?.metadata()?.modified()
     }
 
     fn marks(&self, call: &PairCall) -> PathBuf {
@@ -208,12 +254,7 @@ impl<'a> NetworkSlot<'a> {
     /// How many pairs of a call were measured during at least half of this node's time, this one included. `None` if that
     /// is unknown.
     pub(super) fn at_once(&self, call: &PairCall, node: &str) -> Option<u32> {
-        let marks = self.marks(call);
-        let time = |node: &str, what: &str| {
-            // Opened, so that an NFS client asks the server.
-            let file = File::open(marks.join(format!("{node}.{what}")))?;
-            file.metadata()?.modified()
-        };
+        let time = |node: &str, what: &str| self.time_of(call, node, what);
         let span = |node: &str| -> io::Result<Option<Span>> {
             match time(node, BEGUN) {
                 Ok(begun) => Ok(Some(Span { begun, ended: time(node, ENDED).ok() })),
@@ -300,21 +341,53 @@ mod tests {
         let both = call(&slot, &["n1".into(), "n2".into()]);
         assert_eq!((slot.called("n1", &both.id), slot.called("n3", "")), (None, None), "answered; not called");
         assert!(slot.is_busy() && !slot.is_late(&both));
-        slot.mark(&both, "n1", BEGUN);
         // n1 measures, n2 has not begun.
-        for (seconds, busy, late) in [(9.0, true, false), (12.0, true, true), (80.0, true, true), (90.0, false, true)] {
-            age_call(&slot, seconds);
-            assert_eq!((slot.is_busy(), slot.is_late(&both)), (busy, late), "{seconds}");
-        }
+        slot.while_alive(&both, "n1", || {
+            for (age, busy, late) in [(9.0, true, false), (12.0, true, true), (80.0, true, true), (90.0, false, true)] {
+                age_call(&slot, age);
+                assert_eq!((slot.is_busy(), slot.is_late(&both)), (busy, late), "{age}");
+            }
+        })
+        .unwrap();
         age_call(&slot, 15.0);
         slot.mark(&both, "n1", ENDED);
         assert!(slot.is_busy(), "n2 may have begun just now");
         age_call(&slot, 25.0);
         assert!(!slot.is_busy(), "n2 is lost");
+        assert_eq!(slot.unended().unwrap().1, ["n2"]);
         for broken in ["", "{", "[1]"] {
             fs::write(slot.net.join(CALL), broken).unwrap();
             assert!(slot.called("n1", "").is_none() && !slot.is_busy(), "{broken}");
         }
+    }
+
+    /// A worker killed by kill -9 while its pair was measured held the round for up to 85 s.
+    #[test]
+    fn a_killed_client_is_lost_without_a_heartbeat_and_a_slow_one_is_not() {
+        let scratch = plan_folder();
+        let (folder, us) = (Folder::at(scratch.path()), claim("a"));
+        let slot = NetworkSlot::new(&folder, &us, LEASE).unwrap();
+        let first = call(&slot, &["n1".into()]);
+        age_call(&slot, 60.0);
+        let age_mark = |what: &str, seconds: f64| {
+            let mark = File::options().write(true).open(slot.marks(&first).join(format!("n1.{what}"))).unwrap();
+            mark.set_modified(claim::now_of(&slot.net).unwrap() - Duration::from_secs_f64(seconds)).unwrap();
+        };
+        for (what, seconds, busy) in
+            [(BEGUN, 8.0, true), (BEGUN, 60.0, false), (ALIVE, 8.0, true), (ALIVE, 12.0, false)]
+        {
+            slot.mark(&first, "n1", what);
+            age_mark(what, seconds);
+            assert_eq!(slot.is_busy(), busy, "{what} {seconds}");
+        }
+        // A client whose worker lives gives its heartbeat while it measures.
+        let quick = NetworkSlot { silence: Duration::from_millis(400), ..slot.clone() };
+        let rest = || std::thread::sleep(Duration::from_millis(800));
+        quick.while_alive(&first, "n1", || (rest(), assert!(quick.is_busy()))).unwrap();
+        rest();
+        assert!(!quick.is_busy() && !quick.is_given_up(&first));
+        call(&slot, &["n2".into()]);
+        assert!(slot.is_given_up(&first), "its late result does not count");
     }
 
     #[test]

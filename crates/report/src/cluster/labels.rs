@@ -13,6 +13,8 @@ use areas::label::area_title;
 use model::number::{Notation, counted, percent};
 
 const OF_AREA: &str = "area:";
+/// The cell of a limit, or of the share of one, that is unknown.
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// A metric as text, from its id: `fma fp64 avx512, 2 threads`, with its name if that is not `throughput`.
 pub(super) fn metric_name(experiment: &str, metric: &str) -> String {
@@ -127,6 +129,11 @@ pub(super) const fn standing(standing: Standing) -> &'static str {
 /// Shares of the median, the first and the second measurement: `62.1 %, 61.8 %`.
 pub(super) fn passes(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a slow node's result has a share of its limit; else there is no such column.
+pub(super) fn has_peaks(document: &ClusterDocument) -> bool {
+    document.slow.iter().flat_map(|slow| &slow.deviations).any(|of| of.efficiency.is_some())
 }
 
 /// Each node's slowest first-pass result as a share of the median.

@@ -7,7 +7,8 @@ use model::cluster::{
 };
 
 use super::labels::{
-    ends, measured_from, metric_name, notation, of_median, passes, share, some_of, standing, title, with_nodes,
+    UNKNOWN, ends, has_peaks, measured_from, metric_name, notation, of_median, passes, share, some_of, standing, title,
+    with_nodes,
 };
 use super::verdict::{Outlook, Verdict};
 use crate::formats::escape::one_line;
@@ -102,7 +103,8 @@ fn slow(document: &ClusterDocument, style: &Style) -> Vec<String> {
     let of_worst = |text: &dyn Fn(&Deviation) -> String, to: usize| {
         cells(&|slow| slow.deviations.first().map_or_else(String::new, text), to)
     };
-    let peak = |worst: &Deviation| worst.efficiency.map_or_else(String::new, percent);
+    let unknown = if has_peaks(document) { UNKNOWN } else { "" };
+    let peak = |worst: &Deviation| worst.efficiency.map_or_else(|| unknown.to_owned(), percent);
     let heading = if document.drain.is_empty() { "Suspects" } else { "Slow nodes" };
     let blocks = [
         block(heading, Align::Left, cells(&|slow| one_line(&slow.node), 20)),
@@ -156,8 +158,8 @@ fn of_group(document: &ClusterDocument, shown: &[Distribution], style: &Style) -
         block("median", Align::Decimal, cells(&median, 18)),
         block("spread", Align::Decimal, cells(&|of| format!("{}{}", style.plus_minus(), percent(of.spread)), 10)),
         block("nodes", Align::Right, cells(&|of| of.n.to_string(), 8)),
-        block("slowest", Align::Decimal, cells(&|of| slowest_share(of).unwrap_or_default(), 10)),
-        block("", Align::Left, cells(&slowest, 16)),
+        block("of median", Align::Decimal, cells(&|of| slowest_share(of).unwrap_or_default(), 10)),
+        block("slowest node", Align::Left, cells(&slowest, 16)),
     ];
     table(&blocks, 2, style)
 }

@@ -96,16 +96,16 @@ impl Verdict {
     }
 }
 
-/// The verdict, and why it is inconclusive: `Verdict: inconclusive: the nodes differ in kernel.`
+/// The verdict, and why it is inconclusive: `Verdict: inconclusive, because the nodes differ in kernel.`
 fn in_a_word(document: &ClusterDocument) -> String {
     // The next sentence names suspects and nodes that were not compared.
     let is_named = |code: &str| ["suspects", "not_compared"].contains(&code);
     let doubts = document.doubts.iter().filter(|doubt| !is_named(&doubt.code)).map(|doubt| with_nodes(doubt, 2));
-    let why = match document.verdict {
-        ClusterVerdict::Inconclusive => some_of(&doubts.collect::<Vec<_>>(), MOST_DOUBTS),
-        _ => String::new(),
-    };
-    let why = if why.is_empty() { why } else { format!(": {why}") };
+    let doubts: Vec<String> = doubts.filter(|_| document.verdict == ClusterVerdict::Inconclusive).collect();
+    let more = doubts.len().saturating_sub(MOST_DOUBTS);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let why = doubts.iter().take(MOST_DOUBTS).cloned().collect::<Vec<_>>().join("; ");
+    let why = if why.is_empty() { why } else { format!(", because {why}{more}") };
     format!("Verdict: {}{why}.", document.verdict)
 }
 
@@ -295,6 +295,9 @@ fn to_do(document: &ClusterDocument, counts: Counts) -> (String, Option<String>)
             sentences.push("To find what changed, compare the two runs of a node: assay compare.".to_owned());
         } else if document.verdict == ClusterVerdict::Equal {
             sentences.push("No action is needed.".to_owned());
+        } else if document.doubts.iter().any(|doubt| ["interference", "spread_too_wide"].contains(&&*doubt.code)) {
+            sentences
+                .push("Measure with a new plan while no other job runs on the nodes, without --shared.".to_owned());
         }
     }
     (sentences.join(" "), next)

@@ -402,6 +402,11 @@ pub(crate) fn faulty() -> ClusterDocument {
 pub(crate) fn varied() -> ClusterDocument {
     let mut document = cluster(&[6], METRICS, &|_, _| 1.0);
     document.area_limits.iter_mut().filter(|limit| limit.area == "memory").for_each(|limit| limit.limit = 0.71);
+    document.problems.push(Problem {
+        code: "interference".into(),
+        text: "other processes or VMs used 25 % of CPU time, which could hide a slow node".into(),
+        nodes: vec!["n1".into(), "n4".into()],
+    });
     document
 }
 

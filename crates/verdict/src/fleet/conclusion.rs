@@ -1,4 +1,5 @@
-//! Whether the nodes of a cluster are equal: certain only if nothing is missing, differs or varies too much.
+//! Whether the nodes of a cluster are equal: certain only if nothing is missing, differs, varies too much or is disturbed too
+//! much.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,6 +7,7 @@ use model::cluster::{ClusterDocument, ClusterVerdict, FleetNode, NodeState, Prob
 use model::number::percent_whole;
 use stats::fleet::ENOUGH_NODES;
 
+use super::interference::INTERFERENCE;
 use super::problems::{count, problem};
 
 /// Facts that are listed where they differ, and leave nodes with equal results equal.
@@ -44,6 +46,7 @@ fn doubts(document: &ClusterDocument) -> Vec<Problem> {
     let alone = names(&|node| is_over(node) && node.standing == Standing::Unknown);
     add("not_compared", alone, &|nodes| format!("{} not compared with nodes of the same hardware", are(nodes)));
     doubts.extend(too_wide(document));
+    doubts.extend(document.problems.iter().filter(|problem| problem.code == INTERFERENCE).cloned());
     doubts.extend(differences(document));
     if document.nodes.is_empty() {
         doubts.push(problem("no_nodes", "the plan has no nodes".to_owned(), Vec::new()));
@@ -69,7 +72,8 @@ fn too_wide(document: &ClusterDocument) -> Vec<Problem> {
     let area = |limit: &&model::cluster::AreaLimit| limit.limit < limit.needed;
     let area = document.area_limits.iter().filter(area).map(|limit| {
         let share = percent_whole(limit.limit);
-        let text = format!("the nodes vary too much in {}: only one below {share} stands out", limit.area);
+        let text =
+            format!("the nodes vary too much in {}: only a node below {share} of the median stands out", limit.area);
         problem("spread_too_wide", text, Vec::new())
     });
     let mut results: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

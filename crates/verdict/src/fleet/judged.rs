@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::cluster::{
-    AreaLimit, Cause, Deviation, Difference, Distribution, Group, NodeValue, SlowNode, Standing, is_of_paths,
+    AreaLimit, Cause, Deviation, Difference, Distribution, Group, NodeValue, Problem, SlowNode, Standing, is_of_paths,
 };
 use model::experiment::Area;
 use model::number::{percent_tenths, percent_whole};
@@ -15,6 +15,7 @@ use crate::rules::AreaRules;
 use super::causes::{Case, causes};
 use super::differences::{differences, majority};
 use super::facts::Words;
+use super::interference::hiding;
 use super::results::{Catalogue, NodeResults};
 use super::seen::{AreaConditions, Usual};
 
@@ -31,6 +32,8 @@ pub(super) struct Judged {
     pub(super) standings: Vec<Standing>,
     pub(super) slow: Vec<SlowNode>,
     pub(super) differences: Vec<Difference>,
+    /// Interference that could hide a slow node.
+    pub(super) hiding: Vec<Problem>,
 }
 
 struct Held {
@@ -70,13 +73,15 @@ pub(super) fn judge(group: &Group, nodes: &[&NodeResults], catalogue: &Catalogue
         let needed = 1.0 - CERTAIN * sort.least_drop();
         Some(AreaLimit { group: group.id, area: area_of(area).name().to_owned(), limit: (*limit)?, needed })
     });
+    let limits: Vec<AreaLimit> = limits.collect();
     let distributions = held.iter().zip(&verdict.spreads).filter_map(|(held, spread)| {
         let spread = spread.as_ref()?;
         Some(distribution(group.id, nodes, held, spread, catalogue))
     });
     Judged {
         distributions: distributions.collect(),
-        limits: limits.collect(),
+        hiding: hiding(nodes, &limits, rules),
+        limits,
         standings,
         slow,
         differences: differences(group.id, &facts, &majority),

@@ -6,6 +6,7 @@ mod differences;
 mod earlier;
 mod facts;
 mod groups;
+mod interference;
 mod judged;
 mod network;
 mod problems;
@@ -106,9 +107,13 @@ fn document(
     judged: Vec<Judged>,
     members: &[Vec<usize>],
 ) -> ClusterDocument {
+    let names: Vec<Vec<&str>> =
+        members.iter().map(|members| members.iter().map(|member| nodes[*member].name.as_str()).collect()).collect();
+    let with_states: Vec<(NodeState, &NodeResults)> = nodes.iter().map(|node| (state(node), node)).collect();
     let mut standings = vec![Standing::Unknown; nodes.len()];
     let (mut distributions, mut area_limits) = (Vec::new(), Vec::new());
     let (mut slow, mut differences) = (Vec::new(), Vec::new());
+    let mut problems = problems::problems(plan, &with_states, &groups, &names);
     for (judged, members) in judged.into_iter().zip(members) {
         for (member, standing) in members.iter().zip(judged.standings) {
             standings[*member] = standing;
@@ -117,12 +122,10 @@ fn document(
         area_limits.extend(judged.limits);
         slow.extend(judged.slow);
         differences.extend(judged.differences);
+        problems.extend(judged.hiding);
     }
     let lowest = |node: &SlowNode| node.deviations.first().map_or(1.0, |deviation| deviation.of_median[0]);
     slow.sort_by(|a: &SlowNode, b: &SlowNode| lowest(a).total_cmp(&lowest(b)));
-    let names: Vec<Vec<&str>> =
-        members.iter().map(|members| members.iter().map(|member| nodes[*member].name.as_str()).collect()).collect();
-    let with_states: Vec<(NodeState, &NodeResults)> = nodes.iter().map(|node| (state(node), node)).collect();
     let fleet_node = |(index, (state, node)): (usize, &(NodeState, &NodeResults))| FleetNode {
         name: node.name.clone(),
         state: *state,
@@ -140,7 +143,7 @@ fn document(
         plan: info(plan, nodes),
         verdict: ClusterVerdict::default(),
         doubts: Vec::new(),
-        problems: problems::problems(plan, &with_states, &groups, &names),
+        problems,
         nodes: with_states.iter().enumerate().map(fleet_node).collect(),
         groups,
         distributions,

@@ -98,6 +98,45 @@ fn what_holds_for_most_nodes_is_no_cause_of_one() {
     assert_eq!((document.slow[0].node.as_str(), document.verdict), ("n1", ClusterVerdict::Inconclusive));
 }
 
+/// Nodes with these shares of CPU time used by other jobs; `n2` at this speed in CPU, measured twice like `n0` and `n1`.
+fn loaded(shares: &[f64], speed: f64) -> ClusterDocument {
+    let built = Built::plan(shares.len());
+    for (index, share) in shares.iter().enumerate() {
+        let slow = if index == 2 { vec![(Area::Cpu, speed)] } else { Vec::new() };
+        let seen = Conditions { other_load: Some(*share), ..conditions() };
+        let node = Node { conditions: seen, slow, ..Node::default() };
+        built.node(index, &node);
+        (index < 3).then(|| built.area(index, &node, Area::Cpu, 2));
+    }
+    evaluate(&built.folder).unwrap()
+}
+
+#[test]
+fn load_of_other_jobs_that_could_hide_a_slow_node_leaves_the_verdict_open() {
+    for (shares, verdict) in [
+        ([0.02; 6], ClusterVerdict::Equal),
+        ([0.25, 0.23, 0.24, 0.26, 0.25, 0.24], ClusterVerdict::Inconclusive),
+        ([0.01, 0.01, 0.31, 0.01, 0.01, 0.30], ClusterVerdict::Equal),
+    ] {
+        let document = loaded(&shares, 1.0);
+        assert_eq!(document.verdict, verdict, "{shares:?}: {:?}", document.doubts);
+        assert!(document.slow.iter().all(|slow| slow.areas.is_empty()), "{:?}", document.slow);
+    }
+    let open = loaded(&[0.25, 0.25, 0.25, 0.25, 0.01, 0.25], 1.0);
+    let [doubt] = &open.doubts[..] else { panic!("{:?}", open.doubts) };
+    assert_eq!(doubt.text, "other processes or VMs used 25 % of CPU time, which could hide a slow node");
+    assert_eq!(doubt.nodes.join(" "), "n0 n1 n2 n3 n5");
+    assert!(open.problems.contains(doubt));
+}
+
+#[test]
+fn a_node_that_is_slow_by_the_load_of_other_jobs_is_named_with_that_cause() {
+    let document = loaded(&[0.01, 0.01, 0.4, 0.01, 0.01, 0.01], 0.6);
+    assert_eq!((document.verdict, document.drain.join(" ")), (ClusterVerdict::Slow, "n2".to_owned()));
+    assert_eq!(document.slow[0].causes[0].text, "other processes used 40 % of its CPU time");
+    assert!(document.doubts.is_empty(), "{:?}", document.doubts);
+}
+
 #[test]
 fn nodes_that_vary_so_much_that_none_stands_out_are_not_equal() {
     let document = evaluate(&shares(&[1.0, 0.8, 1.25, 0.6, 1.5, 1.0, 0.7, 1.3]).folder).unwrap();
@@ -105,7 +144,7 @@ fn nodes_that_vary_so_much_that_none_stands_out_are_not_equal() {
     assert_eq!(document.verdict, ClusterVerdict::Inconclusive);
     assert!(doubts(&document).iter().all(|code| *code == "spread_too_wide"), "{:?}", document.doubts);
     let words: Vec<&str> = document.doubts.iter().map(|doubt| doubt.text.as_str()).collect();
-    assert!(words[0].starts_with("the nodes vary too much in memory: only one below "), "{words:?}");
+    assert!(words[0].starts_with("the nodes vary too much in memory: only a node below "), "{words:?}");
     assert!(words[1].contains("memory/sequential-read/t4 and 1 more: none can stand out"), "{words:?}");
 }
 

@@ -5,11 +5,11 @@ mod charts;
 pub(super) mod tables;
 
 use minijinja::{Value, context};
-use model::cluster::ClusterDocument;
+use model::cluster::{ClusterDocument, is_of_paths};
 use model::number::{counted, duration};
 
 use super::csv;
-use super::labels::{measured_from, some_of};
+use super::labels::{has_peaks, measured_from, some_of};
 use super::verdict::{Counts, Outlook, Verdict};
 use crate::formats::escape::one_line;
 use crate::formats::json::pretty;
@@ -49,7 +49,7 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
         when => measured_from(document),
         measured_by => measured_by.then(|| format!("measured by Assay {}", one_line(version))),
         nodes => node_count,
-        took => format!("{} of measuring over all nodes", duration(plan.node_seconds)),
+        took => format!("{} of measurement, summed over all nodes", duration(plan.node_seconds)),
     };
     Ok(context! {
         title => format!("{name} \u{b7} {node_count} \u{b7} Assay"),
@@ -59,6 +59,8 @@ fn page(document: &ClusterDocument) -> Result<Value, String> {
         verdict => said(&Verdict::of(document)),
         counts => numbers(document, Counts::of(document)),
         slow => tables::slow(document),
+        has_paths => document.slow.iter().flat_map(|slow| &slow.deviations).any(|of| is_of_paths(&of.experiment)),
+        has_peaks => has_peaks(document),
         has_deviations => document.slow.iter().any(|slow| slow.deviations.len() > 1),
         deviations,
         deviations_left,

@@ -5,13 +5,14 @@ use model::cluster::{
 };
 use serde::Serialize;
 
-use crate::cluster::labels::{self, metric_name, passes, slowest_shares, some_of, standing};
+use crate::cluster::labels::{self, has_peaks, metric_name, passes, slowest_shares, some_of, standing};
 use crate::formats::escape::one_line;
 use crate::formats::markdown::escaped;
 use crate::html::text::capital;
 use model::number::{counted, digits, percent, quantity};
 use model::unit::Unit;
 
+const OF_PEAK: &str = "Of peak";
 const MOST_NAMES: usize = 12;
 const MOST_DEVIATIONS: usize = 500;
 /// With more nodes than this, only outliers and nodes without results are listed.
@@ -108,11 +109,18 @@ pub(in crate::cluster) fn slow(document: &ClusterDocument) -> Table {
         ("Speed", false, &|slow| cell(standing(slow.standing).to_owned())),
         ("Slow in", false, &|slow| cell(areas(slow))),
         ("Slowest result", false, &|slow| long(worst(slow))),
-        ("Of the median: first, repeated", true, &|slow| of_median(slow.deviations.first())),
-        ("Of peak", true, &|slow| of_peak(slow.deviations.first())),
+        ("Of the median: first, second measurement", true, &|slow| of_median(slow.deviations.first())),
+        (OF_PEAK, true, &|slow| of_peak(slow.deviations.first())),
         ("Probable cause", false, &|slow| long(cause_words(slow))),
     ];
+    let columns = with_known_peaks(document, columns.into());
     Table::new(if document.drain.is_empty() { "Suspects" } else { "Slow nodes" }, &document.slow, &columns)
+}
+
+/// Columns without that of shares of limits, if none is known.
+fn with_known_peaks<'a, T>(document: &ClusterDocument, mut columns: Vec<Column<'a, T>>) -> Vec<Column<'a, T>> {
+    columns.retain(|(heading, ..)| *heading != OF_PEAK || has_peaks(document));
+    columns
 }
 
 fn of_median(of: Option<&Deviation>) -> Cell {
@@ -121,8 +129,8 @@ fn of_median(of: Option<&Deviation>) -> Cell {
 }
 
 fn of_peak(of: Option<&Deviation>) -> Cell {
-    of.and_then(|of| of.efficiency)
-        .map_or_else(|| cell("\u{2013}".to_owned()), |share| number_cell(share, percent(share)))
+    let Some(of) = of else { return cell(String::new()) };
+    of.efficiency.map_or_else(|| cell(labels::UNKNOWN.to_owned()), |share| number_cell(share, percent(share)))
 }
 
 /// The metrics in which slow nodes are outliers, and how many are left out.
@@ -132,9 +140,10 @@ pub(super) fn deviations(document: &ClusterDocument) -> (Table, usize) {
     let columns: [Column<'_, (&SlowNode, &Deviation)>; 4] = [
         ("Node", false, &|(slow, _)| cell(one_line(&slow.node))),
         ("Metric", false, &|(_, of)| cell(metric_name(&of.experiment, &of.metric))),
-        ("Of the median: first, repeated", true, &|(_, of)| of_median(Some(of))),
-        ("Of peak", true, &|(_, of)| of_peak(Some(of))),
+        ("Of the median: first, second measurement", true, &|(_, of)| of_median(Some(of))),
+        (OF_PEAK, true, &|(_, of)| of_peak(Some(of))),
     ];
+    let columns = with_known_peaks(document, columns.into());
     let shown = all.iter().take(MOST_DEVIATIONS);
     let table = Table::new("All results in which these nodes are slow", shown, &columns);
     (table, all.len().saturating_sub(MOST_DEVIATIONS))
@@ -211,7 +220,7 @@ pub(super) fn nodes(document: &ClusterDocument) -> (Table, usize) {
 
 pub(super) fn hpl(document: &ClusterDocument) -> Table {
     let flops = |rate: f64| number_cell(rate, quantity(rate, Unit::FlopPerSecond));
-    let known = |rate: Option<f64>| rate.map_or_else(|| cell("unknown".to_owned()), flops);
+    let known = |rate: Option<f64>| rate.map_or_else(|| cell(labels::UNKNOWN.to_owned()), flops);
     let reason = |of: &ClusterHpl| long(of.reason.as_deref().map_or_else(|| "no result".to_owned(), one_line));
     let share = |of: &ClusterHpl, whole: Option<f64>| {
         share_cell(of.rate.zip(whole).map(|(rate, whole)| rate / whole).filter(|share| share.is_finite()))
