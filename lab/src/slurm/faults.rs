@@ -1,6 +1,9 @@
 //! `cargo lab cluster faults`: one node is made slow, and the report must name that node and no other.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,7 +16,7 @@ use super::network;
 use super::plan::Plan;
 use super::rig::ready;
 use crate::held::{Group, Held, shell};
-use crate::record::{Keeper, Record, machine_line, records, write};
+use crate::record::{Keeper, Record, build, machine_line, records, write};
 use stats::random::Random;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
@@ -194,7 +197,7 @@ pub(super) fn test(_: &Shell) -> Tally {
 }
 
 /// `trials` trials of each fault, with and without load on all nodes.
-pub(super) fn campaign(shell: &Shell, trials: usize) -> Result<(), String> {
+pub(super) fn campaign(shell: &Shell, trials: u64) -> Result<(), String> {
     let mut keeper = Keeper::new(shell, RESULTS)?;
     let machine = serde_json::to_value(machine::discover(&machine::Sysroot::host()));
     keeper.add("machine", machine.map(|machine| machine_line(&machine)).unwrap_or_default().into());
@@ -205,7 +208,7 @@ pub(super) fn campaign(shell: &Shell, trials: usize) -> Result<(), String> {
         for fault in &FAULTS {
             for load in [false, true] {
                 let node = usize::try_from(random.below(nodes)).unwrap_or(0);
-                let name = format!("{}-{}{trial}", fault.name, if load { "load-" } else { "" });
+                let name = name(fault.name, load, trial);
                 let line = json!({"fault": fault.name, "load": load, "trial": trial, "node": NODES[node]});
                 let mut line = Record::new(&line);
                 let result = match faults.measured(fault, &name, node, load) {
@@ -223,6 +226,32 @@ pub(super) fn campaign(shell: &Shell, trials: usize) -> Result<(), String> {
         page(shell)?;
     }
     Ok(())
+}
+
+/// Judges the last campaign again with this program, from a copy of its plans' folders.
+pub(super) fn judge_again(shell: &Shell, plans: &Path) -> Result<(), String> {
+    let lines = records(shell.root(), RESULTS);
+    let last = lines.last().map(|line| line.text("batch").to_owned()).unwrap_or_default();
+    let mut keeper = Keeper::new(shell, RESULTS)?;
+    let program = build(shell)?;
+    for line in lines.iter().filter(|line| line.text("batch") == last && line.count("seconds") > 0) {
+        let name = name(line.text("fault"), line.is("load"), line.count("trial"));
+        let plan = plans.join(&name).join("plan");
+        daemons::must(Command::new(&program).args(["cluster", "report"]).arg(&plan))?;
+        let document = plan.join("report/cluster.json");
+        let text = fs::read_to_string(&document).map_err(|error| format!("{}: {error}", document.display()))?;
+        let report: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", document.display()))?;
+        let mut again = line.clone();
+        ["batch", "git"].into_iter().for_each(|field| drop(again.0.remove(field)));
+        again.0.extend(Record::new(&concluded(&report)).0);
+        again.0.insert("measured".to_owned(), last.as_str().into());
+        keeper.keep(&Value::Object(again.0))?;
+    }
+    page(shell)
+}
+
+fn name(fault: &str, load: bool, trial: u64) -> String {
+    format!("{fault}-{}{trial}", if load { "load-" } else { "" })
 }
 
 /// Writes the page again from the results of the last campaign.
@@ -252,7 +281,9 @@ fn render(lines: &[Record]) -> String {
     let mut page = HEAD.to_owned();
     let Some(last) = lines.last() else { return page };
     let lines: Vec<&Record> = lines.iter().filter(|line| line.text("batch") == last.text("batch")).collect();
-    let _ = writeln!(page, "\n{}, commit {}, {}.\n", last.text("batch"), last.text("git"), last.text("machine"));
+    let measured = Some(last.text("measured")).filter(|time| !time.is_empty());
+    let judged = measured.map_or_else(String::new, |time| format!(", the measurements of {time} judged again"));
+    let _ = writeln!(page, "\n{}, commit {}, {}{judged}.\n", last.text("batch"), last.text("git"), last.text("machine"));
     page.push_str("| fault | background load | trials | named | suspected | inconclusive | equal | another named |\n");
     page.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     let cells = |of: &[&&Record]| {

@@ -13,6 +13,7 @@ mod rig;
 mod trials;
 mod trouble;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use rig::Rig;
@@ -20,7 +21,7 @@ use xtask::set_up::{self, Tool};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]|faults [TRIALS]";
+pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]|faults [TRIALS|again PLANS]";
 
 const TOOLS: &[Tool] = &[
     Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
@@ -61,10 +62,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
             return ExitCode::from(status.ok().and_then(|status| u8::try_from(status.code()?).ok()).unwrap_or(1));
         }
         ["faults"] => try_faults(shell, 20),
-        ["faults", trials] => trials
-            .parse()
-            .map_err(|_| format!("'{trials}' is not a number"))
-            .and_then(|trials| try_faults(shell, trials)),
+        ["faults", "again", plans] => faults::judge_again(shell, Path::new(plans)),
+        ["faults", trials] => match trials.parse() {
+            Ok(trials) => try_faults(shell, trials),
+            Err(_) => Err(format!("'{trials}' is not a number")),
+        },
         ["test", ..] => return test(shell, &arguments[1..]),
         _ => Err(format!("Usage: cargo lab {USAGE}")),
     };
@@ -88,7 +90,7 @@ fn up(shell: &Shell) -> Result<(), String> {
     Ok(())
 }
 
-fn try_faults(shell: &Shell, trials: usize) -> Result<(), String> {
+fn try_faults(shell: &Shell, trials: u64) -> Result<(), String> {
     if trials == 0 {
         return faults::page(shell);
     }

@@ -359,6 +359,16 @@ fn a_slow_node_among_four_is_distinguished_from_the_peers_of_its_paths() {
 }
 
 #[test]
+fn paths_that_were_slow_in_one_half_of_the_rounds_accuse_no_node() {
+    let built = Built::measured(4, &[]);
+    for (from, to) in (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        let is_disturbed = to == 1 && from.abs_diff(to) % 2 == 1;
+        built.pair(from, to, Some(if is_disturbed { 8e9 } else { 11e9 }));
+    }
+    assert!(evaluate(&built.folder).unwrap().slow.is_empty());
+}
+
+#[test]
 fn hpl_stands_against_the_sum_of_peaks() {
     let built = Built::measured(4, &[]);
     let work = |nodes: &[&str]| Work::Hpl(HplTask { nodes: nodes.iter().map(ToString::to_string).collect() });

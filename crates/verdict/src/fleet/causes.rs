@@ -69,6 +69,8 @@ const TIMES: f64 = 2.0;
 const CLOCK_LOWER: f64 = 0.98;
 /// The share of a slowdown (of its logarithm) that the clock must account for to be its cause.
 const EXPLAINED: f64 = 0.6;
+/// The part of a shortfall that a share of time or traffic must at least have to be named: 2 % of the time do not halve a rate.
+const NOTICEABLE: f64 = 0.2;
 
 const RULES: &[Rule] = &[
     fault("cpu_quota", ALL, |case| {
@@ -180,7 +182,9 @@ fn more(case: &Case, seen: Seen) -> Option<f64> {
 }
 
 fn share(case: &Case, seen: Seen, words: &str) -> Option<String> {
-    Some(words.replace("{}", &percent(more(case, seen)?)))
+    let own = more(case, seen)?;
+    let shortfall = case.of_median.map_or(0.0, |of_median| 1.0 - of_median);
+    (own >= NOTICEABLE * shortfall).then(|| words.replace("{}", &percent(own)))
 }
 
 fn times(case: &Case, seen: Seen, words: &str) -> Option<String> {

@@ -10,8 +10,8 @@ use stats::{Interval, Observations};
 use super::results::{Between, Catalogue, Measured, MetricKey, NodeResults, OwnValue};
 use crate::expectation::JudgedValue;
 
-/// Adds the median over the paths to each node, and over those from it, to its values. Paths of odd rounds alone confirm
-/// it, as a second pass: a lasting fault is in both.
+/// Adds the median over the paths to each node, and over those from it, to its values. As a second pass counts the better
+/// of the medians over even and over odd rounds: a lasting fault is in both.
 pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
     let index: BTreeMap<&str, usize> = nodes.iter().enumerate().map(|(node, of)| (of.name.as_str(), node)).collect();
     let mut paths: BTreeMap<(usize, usize), Vec<(f64, bool, u64)>> = BTreeMap::new();
@@ -31,16 +31,21 @@ pub(super) fn add_paths(nodes: &mut [NodeResults], catalogue: &mut Catalogue) {
     }
     for ((node, metric), values) in paths {
         let better = catalogue.metrics[metric].3;
-        let of = |values: Vec<f64>| Some(Measured { metric, value: middle(values, better)?, efficiency: None });
-        let odd = values.iter().filter(|(_, is_odd, _)| *is_odd).map(|(value, ..)| *value).collect();
-        nodes[node].second.extend(of(odd));
+        let measured = |value| Measured { metric, value, efficiency: None };
+        let half = |odd: bool| {
+            let of_half = values.iter().filter(|(_, is_odd, _)| *is_odd == odd);
+            middle(of_half.map(|(value, ..)| *value).collect(), better)
+        };
+        let better_half = half(false).zip(half(true)).and_then(|(even, odd)| middle(vec![even, odd], better));
+        nodes[node].second.extend(better_half.map(measured));
         let meaning = values[0].2;
         let values: Vec<f64> = values.into_iter().map(|(value, ..)| value).collect();
         let interval = Observations::new(&values).and_then(|values| Interval::of_median(&values));
         let judged = |value| Some(JudgedValue { value, interval: interval?.bounds, is_low: false });
         let own = |value| OwnValue { pass: 1, meaning, judged: judged(value) };
-        nodes[node].own.extend(middle(values.clone(), better).map(|value| (metric, own(value))));
-        nodes[node].first.extend(of(values));
+        let of_all = middle(values, better);
+        nodes[node].own.extend(of_all.map(|value| (metric, own(value))));
+        nodes[node].first.extend(of_all.map(measured));
     }
 }
 

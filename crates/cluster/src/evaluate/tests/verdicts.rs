@@ -135,6 +135,8 @@ fn a_node_that_is_slow_by_the_load_of_other_jobs_is_named_with_that_cause() {
     assert_eq!((document.verdict, document.drain.join(" ")), (ClusterVerdict::Slow, "n2".to_owned()));
     assert_eq!(document.slow[0].causes[0].text, "other processes used 40 % of its CPU time");
     assert!(document.doubts.is_empty(), "{:?}", document.doubts);
+    let too_little = loaded(&[0.01, 0.01, 0.04, 0.01, 0.01, 0.01], 0.6);
+    assert_eq!(too_little.slow[0].causes, [], "4 % of the time do not explain 40 % less");
 }
 
 #[test]
