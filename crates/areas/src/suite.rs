@@ -221,7 +221,7 @@ mod tests {
     fn what_makes_no_sense_in_a_suite_is_located() {
         let text = "name = \"x\"\n[[cpu]]\nop = \"fma\"\ntype = [\"fp65\"]\nisa = [\"vector\"]\nthreads = [\"1\"]\n";
         let error = Suite::parse(text, "x.toml").unwrap_err().0;
-        assert!(error.contains("line 4") && error.contains("'fp65'") || error.contains("fp65"), "{error}");
+        assert!(error.contains("line 4, column 9: unknown variant `fp65`"), "{error}");
         let error = Suite::parse("name = \"x\"\nwhat = 1\n", "x.toml").unwrap_err().0;
         assert!(error.contains("line 2, column 1"), "{error}");
         let error = Suite::parse("name = ", "x.toml").unwrap_err().0;

@@ -5,6 +5,7 @@ use std::fmt;
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Builds enums whose members have one wire name each (after `|` that of an earlier schema), with `ALL` and `name`.
@@ -13,7 +14,7 @@ macro_rules! words {
         $($(#[$doc:meta])* $member:ident => $name:literal $(| $earlier:literal)?,)+
     })+) => {$(
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum $type { $($(#[$doc])* #[serde(rename = $name $(, alias = $earlier)?)] $member,)+ }
 
@@ -24,6 +25,14 @@ macro_rules! words {
             /// The name in ids, documents and options.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$member => $name,)+ }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                const NAMES: &[&str] = &[$($name, $($earlier,)?)+];
+                const MEMBERS: &[$type] = &[$($type::$member, $({ let _ = $earlier; $type::$member },)?)+];
+                deserializer.deserialize_str($crate::words::OneOf(NAMES)).map(|index| MEMBERS[index])
             }
         }
 
@@ -54,6 +63,21 @@ macro_rules! words {
     )+};
 }
 pub(crate) use words;
+
+/// Reads one of these names as its index. One visitor for all enums: the code that serde derives for each is over 100 kB longer.
+pub(crate) struct OneOf(pub(crate) &'static [&'static str]);
+
+impl Visitor<'_> for OneOf {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<usize, E> {
+        self.0.iter().position(|known| *known == name).ok_or_else(|| E::unknown_variant(name, self.0))
+    }
+}
 
 /// The number of a field that earlier documents do not have.
 pub(crate) const fn one() -> u32 {

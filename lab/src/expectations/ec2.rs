@@ -1,4 +1,4 @@
-//! EC2: the provider's values for each type, the processor and memory seen inside, and the limits of EBS and the network.
+//! EC2: the provider's values for each type, the processor seen inside, and the limits of EBS and the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,6 @@ const COLUMNS: &[&str] = &[
     "memory_MiB",
     "processors",
     "sustained_MHz",
-    "memory_MTs",
     "network_Mbps",
     "network_burst_Mbps",
     "ebs_Mbps",
@@ -48,10 +47,6 @@ pub(crate) fn table(sources: &Sources) -> Result<Table, String> {
             label("instance-memory"),
             families.get(family(name)).map(|all| all.iter().cloned().collect::<Vec<_>>().join("|")).unwrap_or_default(),
             label("instance-cpu-sustained-clock-speed-mhz"),
-            inside
-                .and_then(|inside| inside["memory"]["speed_mhz"].as_u64())
-                .map(|mts| mts.to_string())
-                .unwrap_or_default(),
             network.clone(),
             bursts
                 .get(name)
@@ -71,7 +66,7 @@ pub(crate) fn table(sources: &Sources) -> Result<Table, String> {
         rows: rows.collect(),
         sources: vec![
             karpenter.header("architecture,vcpus,memory_MiB,sustained_MHz,network_Mbps,ebs_burst_Mbps"),
-            vantage.header("cores,processors,memory_MTs"),
+            vantage.header("cores,processors"),
             guide.header("network_burst_Mbps,ebs_Mbps,ebs_iops,ebs_burst_iops"),
         ],
     })

@@ -73,6 +73,6 @@ fn worker() -> Outcome {
 fn schema(arguments: &SchemaArgs) -> Result {
     let form = ::report::schema::form(&arguments.form)
         .ok_or_else(|| format!("unknown kind of document '{}'", arguments.form))?;
-    print(form.schema.as_bytes())?;
+    print(form.schema().map_err(|error| error.to_string())?.as_bytes())?;
     Ok(Outcome::Done)
 }

@@ -29,8 +29,6 @@ pub struct InstanceType {
     pub platforms: Vec<Platform>,
     /// Clock that the provider states for all cores, Hz.
     pub sustained_hz: Option<Published>,
-    /// Memory transfers per second as firmware states them inside; the sizes of one family do not agree.
-    pub memory_transfers_per_second: Option<Published>,
     /// Network, bit/s.
     pub network_bits_per_second: Rates,
     /// Network with the provider's paid option, bit/s.
@@ -169,7 +167,6 @@ fn typed(provider: Provider, row: &Row) -> InstanceType {
         processors: list("processors").collect(),
         platforms: list("platforms_base/all_core/boost_MHz").map(|cell| platform(&cell)).chain(of_arm).collect(),
         sustained_hz: row.number("sustained_MHz", 1e6),
-        memory_transfers_per_second: row.number("memory_MTs", 1e6),
         network_bits_per_second: network,
         network_tier1_bits_per_second: row.number("network_tier1_Gbps", 1e9),
         disk_bytes_per_second: bytes,

@@ -17,7 +17,6 @@ const FILES: &[(&str, Table, usize, &[(&str, f64, f64)])] = &[
             ("cores", 1.0, 1024.0),
             ("memory_MiB", 512.0, 50_331_648.0),
             ("sustained_MHz", 1500.0, 5500.0),
-            ("memory_MTs", 800.0, 9600.0),
             ("network_Mbps", 30.0, 6_400_000.0),
             ("network_burst_Mbps", 100.0, 400_000.0),
             ("ebs_Mbps", 40.0, 200_000.0),

@@ -7,14 +7,24 @@ pub struct Form {
     pub name: &'static str,
     /// The `schema` field of its documents.
     pub id: &'static str,
-    /// Its JSON Schema (2020-12).
-    pub schema: &'static str,
+    schema: &'static str,
+}
+
+impl Form {
+    /// Its JSON Schema (2020-12), as it is committed.
+    pub fn schema(&self) -> serde_json::Result<String> {
+        serde_json::from_str(self.schema).map(|schema: serde_json::Value| format!("{schema:#}\n"))
+    }
 }
 
 /// Every kind of document.
 pub const FORMS: &[Form] = &[
-    Form { name: "run", id: model::document::SCHEMA, schema: include_str!("../../../../schema/run-v2.json") },
-    Form { name: "cluster", id: model::cluster::SCHEMA, schema: include_str!("../../../../schema/cluster-v1.json") },
+    Form { name: "run", id: model::document::SCHEMA, schema: include_str!(concat!(env!("OUT_DIR"), "/run-v2.json")) },
+    Form {
+        name: "cluster",
+        id: model::cluster::SCHEMA,
+        schema: include_str!(concat!(env!("OUT_DIR"), "/cluster-v1.json")),
+    },
 ];
 
 /// The kind of document of this name.

@@ -155,5 +155,5 @@ fn files(document: &ClusterDocument) -> Result<Vec<File>, String> {
         ("cluster.json", "application/json", "the document", json),
         ("values.csv", "text/csv", "one line per node, metric and pass", table),
     ];
-    fitting(all, MOST)
+    Ok(fitting(all, MOST))
 }
