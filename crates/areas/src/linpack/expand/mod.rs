@@ -267,6 +267,7 @@ impl Row<'_> {
     fn rate(&self, element: Element, cpus: &[u32]) -> f64 {
         let isa = if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::with_factors) };
         cost::expected_rate(self.machine, isa, element, cpus)
+            * cost::reached_share(self.machine, self.request.product_rate)
     }
 
     /// The order that memory and time allow; in mixed precision that of fp64 if memory allows, so that both solve one system.
