@@ -121,10 +121,12 @@ fn arenas_take_what_the_plan_expects() {
         (DiskEngine::Sync, Engine::Sync),
         (DiskEngine::Null, Engine::Null),
     ];
+    let page_bytes = sys::memory::base_page_bytes() as u64;
     for (planned, engine) in engines {
         for arena_bytes in [0, 1, 4096, 4097, 256 << 10, (256 << 10) + 1, 2 << 20, (64 << 20) + 7] {
             let takes = Options { engine, depth: 1, arena_bytes }.arena_takes() as u64;
-            assert_eq!(areas::disk::footprint::arena_takes(planned, arena_bytes), takes, "{planned}: {arena_bytes}");
+            let expected = areas::disk::footprint::arena_takes(planned, arena_bytes, page_bytes);
+            assert_eq!(expected, takes, "{planned}: {arena_bytes}");
         }
     }
 }
