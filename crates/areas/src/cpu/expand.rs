@@ -204,12 +204,10 @@ fn facts(kernel: &'static Kernel, features: Features) -> Loop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::suite;
     use crate::fields::Threads;
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};
     use kernels::features::Feature;
-    use model::machine::{Withheld, WithheldBy};
 
     const AVX2: &[Feature] = &[Feature::Sse2, Feature::Ssse3, Feature::Sse41, Feature::Avx2, Feature::Fma];
 
@@ -223,6 +221,7 @@ mod tests {
         expand(&request_of(suite), machine, &|_| features)
     }
 
+    #[cfg(target_arch = "x86_64")]
     fn ids(rows: &[Planned]) -> Vec<&str> {
         rows.iter().map(|row| row.experiment.id.as_str()).collect()
     }
@@ -249,6 +248,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn what_is_missing_is_a_row_that_says_who_is_in_the_way() {
+        use model::machine::{Withheld, WithheldBy};
         let amx = || vec![stanza(&[CpuOp::Matrix], Element::Int8, IsaChoice::Vector)];
         let mut machine = machine_with_cpus(1);
         let reason =
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_survey_has_every_precision_and_the_widest_kernels_at_every_rung() {
-        let suite = suite(&CpuChoice::default()).unwrap();
+        let suite = crate::cpu::suite(&CpuChoice::default()).unwrap();
         let rows = expand(&request_of(suite), &machine_with_cpus(8), &|_| Features::having(AVX2)).unwrap();
         let ids = ids(&rows);
         for element in Element::ALL {

@@ -1,29 +1,28 @@
 //! Tests of plans with the engines and the reference tools of this program.
 
-use areas::{References, Request, Suite, plan};
-use model::disk_target::DiskTarget;
+use areas::{Request, plan};
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskLayout, DiskOp};
-use model::machine::{Cache, Machine};
+use model::machine::Cache;
 use model::plan::{Plan, Planned, Writes};
 
 use crate::tests::{asked, disk_params, machine_with_cpus, planned};
 
-fn request(suite: &str, machine: &Machine) -> Request {
-    crate::host::request(Suite::embedded(suite).unwrap(), machine)
-}
-
-fn roomy() -> DiskTarget {
-    DiskTarget { directory: "/data".into(), total_bytes: 1 << 40, available_bytes: 1 << 40, ..DiskTarget::default() }
-}
-
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_classic_suite_keeps_within_its_time_with_every_tool() {
+    use areas::{References, Suite};
+    let bytes = 1 << 40;
+    let roomy = || model::disk_target::DiskTarget {
+        directory: "/data".into(),
+        total_bytes: bytes,
+        available_bytes: bytes,
+        ..Default::default()
+    };
     let machine = machine_with_cpus(2);
     let tools: Vec<String> = tools::ids().map(str::to_owned).collect();
     let with = |of_suite| {
-        let request = request("classic", &machine);
+        let request = crate::host::request(Suite::embedded("classic").unwrap(), &machine);
         let references = References { tools: tools.clone(), of_suite, ..request.references.clone() };
         plan(&Request { references, disk: Some(roomy()), ..request }, &machine).unwrap()
     };
