@@ -40,10 +40,15 @@ impl<'a> Emulator<'a> {
         if !is_root() {
             return Err("only root can let the kernel start its programs through qemu (binfmt_misc)".to_owned());
         }
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        // Programs under test may have another search path.
+        let qemu = std::env::split_paths(&folders).map(|folder| folder.join(QEMU)).find(|path| path.is_file());
+        let qemu = qemu.ok_or_else(|| format!("{QEMU} is not in PATH"))?;
         let script = shell.target().join("arm/qemu");
         let text = format!(
             "#!/bin/sh\n[ \"${{{PACKAGE}:-$CARGO_PKG_NAME}}\" = \"$CARGO_PKG_NAME\" ] || exit 0\n\
-             exec {QEMU} -L {} -cpu \"${{QEMU_CPU:-{}}}\" \"$@\"\n",
+             exec {} -L {} -cpu \"${{QEMU_CPU:-{}}}\" \"$@\"\n",
+            qemu.display(),
             toolchain.libraries.display(),
             cpu(vector_bytes)
         );

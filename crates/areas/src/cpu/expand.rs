@@ -99,7 +99,8 @@ impl Cell<'_> {
             IsaChoice::Vector => self.kernels().find(runs).map(wanted).or_else(|| self.kernels().last().map(refused)),
             IsaChoice::Named(isa) => {
                 let mut named = self.kernels().filter(|kernel| kernel.isa == isa);
-                named.clone().find(runs).map(wanted).or_else(|| named.next().map(refused))
+                let found = named.clone().find(runs).map(wanted).or_else(|| named.next().map(refused));
+                found.or_else(|| self.of_another_architecture(isa, machine))
             }
             IsaChoice::All => {
                 let all = by_key(self.kernels().filter(runs), |kernel| Some((kernel.op, kernel.isa)));
@@ -108,6 +109,13 @@ impl Cell<'_> {
             }
         };
         found.map(|one| vec![one]).ok_or_else(|| self.unknown())
+    }
+
+    /// What cannot run here because no kernel of this architecture is for its instruction set: suites name those of all.
+    fn of_another_architecture(&self, isa: Isa, machine: &Machine) -> Option<Wanted> {
+        let op = self.kernels().next().filter(|_| KERNELS.iter().all(|kernel| kernel.isa != isa))?.op;
+        let why = format!("{op} of {} needs {isa}: {}", self.element, machine::missing(machine, isa));
+        Some(Wanted { op, isa, kernel: Err(why) })
     }
 
     /// The kernels for the block's operations on the element type, in the block's order.
