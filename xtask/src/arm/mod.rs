@@ -12,7 +12,7 @@ use xtask::process::succeeds;
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-use crate::test_runs::{self, SKIPS, skips_file};
+use crate::test_runs::{self, ALONE, AT_A_TIME, SKIPS, skips_file};
 
 use emulator::{Emulator, PACKAGE};
 pub(crate) use toolchain::{TARGET, Toolchain};
@@ -77,20 +77,29 @@ pub(crate) fn run(shell: &Shell) -> Tally {
             return Tally::failure("arm: the tests do not compile");
         }
         let test = |vector_bytes: u32, package: &str, harness: &[String]| {
-            let mut command = tests(&["--no-fail-fast", "--", "--format=pretty", "--test-threads=4"]);
+            let mut command = tests(&["--no-fail-fast", "--", "--format=pretty"]);
             command.args(harness).env(PACKAGE, package);
             command.env(SKIPS, skips_file(shell)).env("INSTA_UPDATE", "no").env("INSTA_WORKSPACE_ROOT", shell.root());
             test_runs::counted(emulator.of(&mut command, vector_bytes))
         };
         let [first, others @ ..] = VECTOR_BYTES;
-        let skips: Vec<String> = CANNOT.iter().map(|(name, _)| format!("--skip={name}")).collect();
-        let (all, left_out) = test(first, "", &skips);
-        let share = left_out as f64 / (all.passed + all.failed + left_out) as f64;
-        let mut tally = test_runs::again(all, |name| test(first, "", &["--exact".to_owned(), name.to_owned()]).0);
+        let skip = |name: &&str| format!("--skip={name}");
+        let cannot: Vec<String> = CANNOT.iter().map(|(name, _)| skip(name)).collect();
+        let together = [vec![AT_A_TIME.to_owned()], cannot.clone(), ALONE.iter().map(skip).collect()].concat();
+        let (all, filtered) = test(first, "", &together);
+        let alone = |package: &str, names: &[&str]| {
+            let names = ["--test-threads=1"].iter().chain(names).map(|word| (*word).to_owned());
+            test(first, package, &names.chain(cannot.clone()).collect::<Vec<_>>()).0
+        };
+        let again = |tally| test_runs::again(tally, |name| alone("", &["--exact", name]));
+        let (mut tally, undisturbed) = (again(all), again(alone("assay", ALONE)));
+        let left_out = filtered.saturating_sub(undisturbed.passed + undisturbed.failed);
+        tally.add(undisturbed);
+        let share = left_out as f64 / (tally.passed + tally.failed + left_out) as f64;
         for vector_bytes in others {
             println!("kernels, SVE with {vector_bytes} bytes");
             // Refinement of solutions is not of vectors, and takes as long as all others.
-            tally.add(test(vector_bytes, "kernels", &["--skip=mixed::".to_owned()]).0);
+            tally.add(test(vector_bytes, "kernels", &[AT_A_TIME.to_owned(), "--skip=mixed::".to_owned()]).0);
         }
         println!("{left_out} tests are left out, {:.1} % of all", share * 100.0);
         tally.add(Tally::check(share <= MOST_LEFT_OUT));
@@ -111,10 +120,11 @@ fn with_emulator(shell: &Shell, act: impl FnOnce(&Toolchain, &Emulator) -> Tally
     }
 }
 
-/// Cargo for the target. Without debug information, since nobody debugs an emulated program.
+/// Cargo for the target. Without debug information, since nobody debugs an emulated program, and with little optimisation, since
+/// the emulator translates each instruction anew in every process.
 fn cargo(shell: &Shell, toolchain: &Toolchain, arguments: &[&str]) -> Command {
     let mut command = shell.cargo(arguments);
-    command.args(["--target", TARGET]).env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command.args(["--target", TARGET]).env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
     toolchain.links(&mut command);
     command
 }
