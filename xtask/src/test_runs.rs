@@ -20,7 +20,7 @@ pub(crate) const SKIPS: &str = "ASSAY_TEST_SKIPS";
 const SILENCE: Duration = Duration::from_mins(5);
 
 /// How many run at a time: two CPUs are the fewest that tests are run on, and most tests wait most of the time.
-const AT_A_TIME: &str = "--test-threads=5";
+pub(crate) const AT_A_TIME: &str = "--test-threads=5";
 
 /// At most this many failed tests are run once more, alone: a test that keeps time fails where a shared host stands still
 /// for a second, and what is broken fails twice.
@@ -28,7 +28,7 @@ const MOST_AGAIN: usize = 4;
 
 /// Tests of the program that run alone, by parts of their names: they take CPUs away on purpose, or assert that nothing
 /// disturbed them.
-const ALONE: &[&str] = &[
+pub(crate) const ALONE: &[&str] = &[
     "cpu::trouble::a_cpu_that_is_switched_off_before_a_launch_is_a_failed_row_that_names_it",
     "disk::engines::little_locked_memory_costs_registered_buffers_and_is_said_to",
     "disk::limits::a_very_slow_disk_has_rows_within_the_time",

@@ -13,6 +13,7 @@ use crate::disk::choice::DiskChoice;
 use crate::fields::Threads;
 use crate::label::parts::Labels;
 use crate::linpack::choice::LinpackChoice;
+use crate::linpack::cost::ProductRate;
 use crate::memory::choice::MemoryChoice;
 use crate::net::choice::NetChoice;
 use crate::suite::{Suite, matches_any};
@@ -34,6 +35,8 @@ pub struct Request {
     pub seed: u64,
     pub choices: Choices,
     pub features: CoreFeatures,
+    /// `None` if no product was measured.
+    pub product_rate: Option<ProductRate>,
     pub disk: Option<DiskTarget>,
     /// The host name of the server; `None` if client and server are on this machine.
     pub peer: Option<String>,
@@ -133,6 +136,7 @@ impl Request {
             seed: 1,
             choices: Choices::default(),
             features,
+            product_rate: None,
             disk: None,
             peer: None,
             no_loopback: None,

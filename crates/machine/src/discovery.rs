@@ -27,7 +27,8 @@ pub fn discover(root: &Sysroot) -> Machine {
     let cpu = processor::discover(root, &mut limits, &mut ledger);
     let (caches, source) = caches::discover(root, &cpu.topology);
     if caches.is_empty() {
-        let why = "no cache files in /sys, no cache leaves in CPUID";
+        let of_x86 = "no cache files in /sys, no cache leaves in CPUID";
+        let why = arm::or_x86(root, "no cache files in /sys", of_x86);
         ledger.missing("caches", why, "working sets cannot be chosen by cache");
     } else {
         ledger.source("caches", source);

@@ -303,6 +303,7 @@ fn an_unknown_core_has_no_limit_until_one_is_measured() {
     let measured = cpu_peaks(&machine, scalar, &[0], Some(&[3e9]), Some(3.97));
     assert!(measured[0].inputs[2].source.ends_with("1.98 x FMADD"), "{}", measured[0].inputs[2].source);
     assert_eq!(unknown(&machine, "cpu.hypervisor_bit"), Some("neither firmware's identity nor a device tree is known"));
+    assert!(machine.unknown.iter().all(|fact| !fact.why.contains("CPUID")), "{:?}", machine.unknown);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Running programs for 64-bit Arm through qemu's emulation of user space, and the processes that they start.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,8 +18,11 @@ const TABLE: &str = "/proc/sys/fs/binfmt_misc";
 const MAGIC: &str = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00";
 const MASK: &str = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff";
 
-/// The name of our entry. The newest entry for a format counts.
-const ENTRY: &str = "assay-aarch64";
+/// The names of our entries, each followed by the number of its process. The newest entry for a format counts.
+const ENTRY: &str = "assay-aarch64-";
+
+/// Names the package whose programs of tests run; the others of cargo's selection end at once.
+pub(super) const PACKAGE: &str = "ASSAY_ARM_PACKAGE";
 
 /// An entry of the kernel's table through which emulated programs start their own kind, whatever their environment. It is
 /// removed at the end.
@@ -36,9 +40,15 @@ impl<'a> Emulator<'a> {
         if !is_root() {
             return Err("only root can let the kernel start its programs through qemu (binfmt_misc)".to_owned());
         }
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        // Programs under test may have another search path.
+        let qemu = std::env::split_paths(&folders).map(|folder| folder.join(QEMU)).find(|path| path.is_file());
+        let qemu = qemu.ok_or_else(|| format!("{QEMU} is not in PATH"))?;
         let script = shell.target().join("arm/qemu");
         let text = format!(
-            "#!/bin/sh\nexec {QEMU} -L {} -cpu \"${{QEMU_CPU:-{}}}\" \"$@\"\n",
+            "#!/bin/sh\n[ \"${{{PACKAGE}:-$CARGO_PKG_NAME}}\" = \"$CARGO_PKG_NAME\" ] || exit 0\n\
+             exec {} -L {} -cpu \"${{QEMU_CPU:-{}}}\" \"$@\"\n",
+            qemu.display(),
             toolchain.libraries.display(),
             cpu(vector_bytes)
         );
@@ -47,8 +57,9 @@ impl<'a> Emulator<'a> {
         let mounted =
             !register.exists() && succeeds(&mut shell.command("mount", &["-t", "binfmt_misc", "binfmt_misc", TABLE]));
         let emulator = Self { shell, script, mounted };
-        let line = format!(":{ENTRY}:M::{MAGIC}:{MASK}:{}:", emulator.script.display());
-        let _ = fs::write(Path::new(TABLE).join(ENTRY), "-1");
+        let killed = entries().into_iter().filter(|(_, process)| !Path::new("/proc").join(process).exists());
+        killed.for_each(|(entry, _)| remove(&entry));
+        let line = format!(":{ENTRY}{}:M::{MAGIC}:{MASK}:{}:", std::process::id(), emulator.script.display());
         fs::write(&register, line).map_err(|error| format!("cannot write to {}: {error}", register.display()))?;
         Ok(emulator)
     }
@@ -61,11 +72,26 @@ impl<'a> Emulator<'a> {
 
 impl Drop for Emulator<'_> {
     fn drop(&mut self) {
-        let _ = fs::write(Path::new(TABLE).join(ENTRY), "-1");
-        if self.mounted {
+        remove(&own_entry());
+        if self.mounted && entries().is_empty() {
             succeeds(&mut self.shell.command("umount", &[TABLE]));
         }
     }
+}
+
+/// Our entries, each with its process.
+fn entries() -> Vec<(PathBuf, String)> {
+    let all = fs::read_dir(TABLE).into_iter().flatten().flatten();
+    let process = |name: &OsStr| name.to_str()?.strip_prefix(ENTRY).map(str::to_owned);
+    all.filter_map(|entry| Some((entry.path(), process(&entry.file_name())?))).collect()
+}
+
+fn own_entry() -> PathBuf {
+    Path::new(TABLE).join(format!("{ENTRY}{}", std::process::id()))
+}
+
+fn remove(entry: &Path) {
+    let _ = fs::write(entry, "-1");
 }
 
 /// Every extension that qemu has.

@@ -99,7 +99,8 @@ impl Cell<'_> {
             IsaChoice::Vector => self.kernels().find(runs).map(wanted).or_else(|| self.kernels().last().map(refused)),
             IsaChoice::Named(isa) => {
                 let mut named = self.kernels().filter(|kernel| kernel.isa == isa);
-                named.clone().find(runs).map(wanted).or_else(|| named.next().map(refused))
+                let found = named.clone().find(runs).map(wanted).or_else(|| named.next().map(refused));
+                found.or_else(|| self.of_another_architecture(isa, machine))
             }
             IsaChoice::All => {
                 let all = by_key(self.kernels().filter(runs), |kernel| Some((kernel.op, kernel.isa)));
@@ -108,6 +109,13 @@ impl Cell<'_> {
             }
         };
         found.map(|one| vec![one]).ok_or_else(|| self.unknown())
+    }
+
+    /// What cannot run here because no kernel of this architecture is for its instruction set: suites name those of all.
+    fn of_another_architecture(&self, isa: Isa, machine: &Machine) -> Option<Wanted> {
+        let op = self.kernels().next().filter(|_| KERNELS.iter().all(|kernel| kernel.isa != isa))?.op;
+        let why = format!("{op} of {} needs {isa}: {}", self.element, machine::missing(machine, isa));
+        Some(Wanted { op, isa, kernel: Err(why) })
     }
 
     /// The kernels for the block's operations on the element type, in the block's order.
@@ -204,12 +212,10 @@ fn facts(kernel: &'static Kernel, features: Features) -> Loop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::suite;
     use crate::fields::Threads;
     use crate::suite::Suite;
     use crate::tests::{machine_with_cpus, request_of};
     use kernels::features::Feature;
-    use model::machine::{Withheld, WithheldBy};
 
     const AVX2: &[Feature] = &[Feature::Sse2, Feature::Ssse3, Feature::Sse41, Feature::Avx2, Feature::Fma];
 
@@ -223,6 +229,7 @@ mod tests {
         expand(&request_of(suite), machine, &|_| features)
     }
 
+    #[cfg(target_arch = "x86_64")]
     fn ids(rows: &[Planned]) -> Vec<&str> {
         rows.iter().map(|row| row.experiment.id.as_str()).collect()
     }
@@ -249,6 +256,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn what_is_missing_is_a_row_that_says_who_is_in_the_way() {
+        use model::machine::{Withheld, WithheldBy};
         let amx = || vec![stanza(&[CpuOp::Matrix], Element::Int8, IsaChoice::Vector)];
         let mut machine = machine_with_cpus(1);
         let reason =
@@ -325,7 +333,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_survey_has_every_precision_and_the_widest_kernels_at_every_rung() {
-        let suite = suite(&CpuChoice::default()).unwrap();
+        let suite = crate::cpu::suite(&CpuChoice::default()).unwrap();
         let rows = expand(&request_of(suite), &machine_with_cpus(8), &|_| Features::having(AVX2)).unwrap();
         let ids = ids(&rows);
         for element in Element::ALL {

@@ -83,11 +83,11 @@ pub fn layout_pool_bytes(file_bytes: u64) -> usize {
     usize::try_from(chunks * LAYOUT_CHUNK_BYTES).unwrap_or(usize::MAX)
 }
 
-/// Bytes of memory of an arena: in huge pages, or in base pages if it is small and for blocking calls.
-pub fn arena_takes(engine: DiskEngine, arena_bytes: usize) -> u64 {
+/// Bytes of memory of an arena: in huge pages, or in base pages of this size if it is small and for blocking calls.
+pub fn arena_takes(engine: DiskEngine, arena_bytes: usize, base_page_bytes: u64) -> u64 {
     let bytes = arena_bytes.max(1) as u64;
     let in_base_pages = engine == DiskEngine::Sync && bytes <= MOST_BASE_PAGES_BYTES;
-    let page = if in_base_pages { PAGE_BYTES as u64 } else { HUGE_PAGE_BYTES };
+    let page = if in_base_pages { base_page_bytes } else { HUGE_PAGE_BYTES };
     bytes.checked_next_multiple_of(page).unwrap_or(u64::MAX)
 }
 
@@ -103,7 +103,7 @@ pub fn too_many_threads(params: &DiskParams) -> Option<String> {
 }
 
 pub(super) fn too_little_memory(params: &DiskParams, machine: &Machine) -> Option<String> {
-    let needed = of_row(params);
+    let needed = of_row(params, machine.memory.page_bytes.unwrap_or(PAGE_BYTES as u64));
     let available = available_bytes(machine)?;
     (needed > available / MEMORY_SHARE).then(|| {
         format!("the requests in flight need {} of memory, and {} are available", rounded(needed), rounded(available))
@@ -116,28 +116,28 @@ pub(super) fn available_bytes(machine: &Machine) -> Option<u64> {
 }
 
 /// The most bytes at the same time: while files are laid out, or while it measures.
-fn of_row(params: &DiskParams) -> u64 {
+fn of_row(params: &DiskParams, base_page_bytes: u64) -> u64 {
     let files = files_of(params.layout, params.threads).min(FILES_AT_ONCE);
     let laying_out = u64::from(files) * layout_pool_bytes(params.size) as u64;
-    while_measuring(params).max(if params.engine == DiskEngine::Null { 0 } else { laying_out })
+    while_measuring(params, base_page_bytes).max(if params.engine == DiskEngine::Null { 0 } else { laying_out })
 }
 
-fn while_measuring(params: &DiskParams) -> u64 {
+fn while_measuring(params: &DiskParams, base_page_bytes: u64) -> u64 {
+    let takes = |engine, bytes| arena_takes(engine, bytes, base_page_bytes);
     let lanes = Lanes::of(params, params.engine == DiskEngine::Sync);
     // A ring tries the small arena while it still holds the large one.
     let tried = if params.engine == DiskEngine::IoUring { 2 } else { 1 };
     let arenas = arenas(params.op, params.block, lanes).into_iter().take(tried);
-    let arenas: u64 = arenas.map(|bytes| arena_takes(params.engine, bytes)).sum();
+    let arenas: u64 = arenas.map(|bytes| takes(params.engine, bytes)).sum();
     let histograms = if params.op.reads() && params.op.writes() { 3 } else { 1 };
     let of_lane = arenas + histograms * HISTOGRAM_BYTES + THREAD_BYTES;
     let device = params.engine != DiskEngine::Null;
     let reader = READ_BACK_BYTES.min(stride(params.block));
-    let read_back = if params.op.writes() && device { arena_takes(DiskEngine::Sync, reader) } else { 0 };
-    let first_pass =
-        stretch::pool_bytes(params).filter(|_| device).map_or(0, |bytes| arena_takes(DiskEngine::Sync, bytes));
+    let read_back = if params.op.writes() && device { takes(DiskEngine::Sync, reader) } else { 0 };
+    let first_pass = stretch::pool_bytes(params).filter(|_| device).map_or(0, |bytes| takes(DiskEngine::Sync, bytes));
     // The loop without a device is measured while the lanes exist, with at most a page per request.
     let of_loop = arenas_of_loop(params.op, params.block.min(PAGE_BYTES as u64), lanes.depth);
-    let of_loop: u64 = of_loop.iter().map(|bytes| arena_takes(DiskEngine::Null, *bytes)).sum();
+    let of_loop: u64 = of_loop.iter().map(|bytes| takes(DiskEngine::Null, *bytes)).sum();
     let of_thread = read_back + first_pass + of_loop + 2 * HISTOGRAM_BYTES;
     lanes.all() * of_lane + u64::from(lanes.threads) * of_thread
 }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_a_row_takes_is_buffers_as_they_are_rounded_pools_and_what_counts() {
-        let takes = |op, block, shape| while_measuring(&row(DiskEngine::Sync, op, block, shape)) / MIB;
+        let takes = |op, block, shape| while_measuring(&row(DiskEngine::Sync, op, block, shape), 4096) / MIB;
         // Of each lane a page, its counts and its thread; of the loop a huge page.
         let lanes = |lane_bytes: u64| 512 * (lane_bytes + THREAD_BYTES) / MIB + 8 * 2;
         let near =
@@ -186,18 +186,20 @@ mod tests {
         near(takes(DiskOp::Read, 4096, (8, 64)), lanes(4096 + HISTOGRAM_BYTES));
         near(takes(DiskOp::Write, 4096, (8, 64)), lanes((128 << 10) + HISTOGRAM_BYTES));
         near(takes(DiskOp::Mixed, 4096, (8, 64)), lanes((128 << 10) + 3 * HISTOGRAM_BYTES));
+        let large_pages = while_measuring(&row(DiskEngine::Sync, DiskOp::Read, 4096, (8, 64)), 64 << 10) / MIB;
+        near(large_pages, lanes((64 << 10) + HISTOGRAM_BYTES));
         // A block that is larger than small memory takes whole huge pages.
         near(takes(DiskOp::Read, 512 << 10, (8, 64)), lanes(2 * MIB + HISTOGRAM_BYTES));
-        let ring = |op, shape| while_measuring(&row(DiskEngine::IoUring, op, 4096, shape)) / MIB;
+        let ring = |op, shape| while_measuring(&row(DiskEngine::IoUring, op, 4096, shape), 4096) / MIB;
         assert_eq!((ring(DiskOp::Read, (1, 32)), ring(DiskOp::Write, (1, 32))), (4, 68));
         assert!(ring(DiskOp::Read, (1024, 1)) >= 1024 * 4, "a huge page for each thread, and one for its loop");
-        assert_eq!(while_measuring(&row(DiskEngine::Null, DiskOp::Write, 4096, (1, 1))) / MIB, 66);
-        let reread = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Reread, 4096, (threads, 1)));
-        let read = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Read, 4096, (threads, 1)));
+        assert_eq!(while_measuring(&row(DiskEngine::Null, DiskOp::Write, 4096, (1, 1)), 4096) / MIB, 66);
+        let reread = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Reread, 4096, (threads, 1)), 4096);
+        let read = |threads| while_measuring(&row(DiskEngine::IoUring, DiskOp::Read, 4096, (threads, 1)), 4096);
         assert_eq!([1, 8, 64].map(|threads| (reread(threads) - read(threads)) / MIB), [16, 16, 128]);
         let eight = DiskParams { layout: DiskLayout::PerThread, ..row(DiskEngine::Sync, DiskOp::Read, 4096, (64, 1)) };
-        assert_eq!(of_row(&eight), 8 * 64 * MIB, "eight files are laid out at the same time");
-        assert!(of_row(&DiskParams { engine: DiskEngine::Null, ..eight }) < 8 * 64 * MIB, "none is");
+        assert_eq!(of_row(&eight, 4096), 8 * 64 * MIB, "eight files are laid out at the same time");
+        assert!(of_row(&DiskParams { engine: DiskEngine::Null, ..eight }, 4096) < 8 * 64 * MIB, "none is");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub struct LinpackChoice {
     /// Orders of the systems, or auto [default: auto].
     ///
     /// auto is the largest multiple of 1000 that fits into half of the memory and takes all cores some seconds.
+    /// Slow machines have a multiple of 100.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     #[serde(default = "auto")]
     pub n: Vec<Order>,

@@ -11,11 +11,15 @@ use super::choice::MOST_N;
 
 /// An order of our own choice takes at most half of the obtainable memory.
 const AVAILABLE_SHARE: u64 = 2;
-const STEP: u64 = 1000;
+/// Orders of our own choice are multiples of the first up to the second, and of the second above it.
+const STEPS: [u64; 2] = [100, 1000];
 /// How much longer fewer threads may take before they get a smaller order: one system for up to four cores.
 const LONGER_WITH_FEWER: f64 = 4.0;
 /// The share of the rate of multiply-adds that today's solvers reach.
 const REACHED: f64 = 0.8;
+/// A trial that reaches less of the expected rate than this share replaces it. Above, interference and a small product may be
+/// the reason.
+const SLOW_SHARE: f64 = 0.25;
 /// The clock in Hz if the machine's is unknown.
 const USUAL_HZ: f64 = 2.5e9;
 /// Bytes per second at which a hypervisor provides fresh memory to a guest, a cautious guess.
@@ -88,6 +92,24 @@ pub(super) fn expected_rate(machine: &Machine, isa: Option<Isa>, element: Elemen
     REACHED * known.unwrap_or_else(|| cores * USUAL_HZ * usual_flop_per_cycle(isa, element))
 }
 
+/// The rate of a small product of matrices in fp64, measured on one CPU of the machine before the plan.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductRate {
+    /// The CPU.
+    pub cpu: u32,
+    /// The instruction set of the product.
+    pub isa: Isa,
+    /// Floating-point operations per second.
+    pub flop_per_second: f64,
+}
+
+/// What a machine reaches of its expected rates if a trial shows it to be slow (emulated, throttled, unknown to the tables), else 1.
+pub(super) fn reached_share(machine: &Machine, trial: Option<ProductRate>) -> f64 {
+    let expected = |trial: &ProductRate| expected_rate(machine, Some(trial.isa), Element::Fp64, &[trial.cpu]);
+    let share = trial.map(|trial| trial.flop_per_second / expected(&trial));
+    share.filter(|share| *share < SLOW_SHARE).unwrap_or(1.0)
+}
+
 /// Expected seconds of a sample, with generating and checking its data.
 pub(super) fn sample_seconds(params: &LinpackParams, rate: f64) -> f64 {
     let entries = (matrices(params.op) * params.n) as f64 * params.n as f64;
@@ -122,8 +144,9 @@ impl Bounds {
             self.op.operations(*n) <= operations
                 && most_bytes(self.op, self.element, *n, n.next_multiple_of(16)) <= bytes
         };
-        let orders = (1..).map(|steps| steps * STEP).take_while(|n| *n <= MOST_N);
-        orders.take_while(fits).last().unwrap_or(STEP)
+        let [small, large] = STEPS;
+        let orders = (1..large / small).map(|steps| steps * small).chain((1..).map(|steps| steps * large));
+        orders.take_while(|n| *n <= MOST_N).take_while(fits).last().unwrap_or(small)
     }
 }
 
@@ -153,9 +176,24 @@ mod tests {
         let many = bounds.order(4e12, 4e12);
         assert_eq!(many, 28_000);
         assert!(bounds.order(65e9, 4e12) < many, "half an hour is too long");
-        assert_eq!(bounds.order(1e6, 1e6), 1_000, "there is always one");
+        assert_eq!(bounds.order(100e6, 100e6), 800, "2/3 512e6 are 341e6 of 400e6");
+        assert_eq!(bounds.order(1e3, 1e3), 100, "there is always one");
         let little = Bounds { obtainable_bytes: Some(1 << 30), ..bounds };
         assert_eq!(little.order(4e12, 4e12), 7_000, "half of a GiB");
+    }
+
+    #[test]
+    fn a_trial_replaces_the_expected_rate_of_a_slow_machine_only() {
+        let machine = machine_with_cpus(4);
+        let (cpu, isa) = (0, Isa::Scalar);
+        let expected = expected_rate(&machine, Some(isa), Element::Fp64, &[cpu]);
+        let reached = |share: f64| {
+            let flop_per_second = share * expected;
+            reached_share(&machine, Some(ProductRate { cpu, isa, flop_per_second }))
+        };
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        near(reached(0.01), 0.01);
+        [reached(0.3), reached(2.0), reached_share(&machine, None)].into_iter().for_each(|share| near(share, 1.0));
     }
 
     #[test]

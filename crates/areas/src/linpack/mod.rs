@@ -3,7 +3,7 @@
 pub(crate) mod charts;
 pub mod choice;
 mod command;
-mod cost;
+pub(crate) mod cost;
 mod expand;
 mod findings;
 mod headline;
@@ -16,6 +16,7 @@ use verdict::rules::{AreaRules, JudgeRules, LimitRules, Resource};
 
 pub use choice::LinpackChoice;
 pub use command::suite;
+pub use cost::ProductRate;
 
 use crate::request::AreaEntry;
 

@@ -36,7 +36,8 @@ pub fn request(suite: Suite, machine: &Machine) -> areas::Request {
         |tool: &str, experiment: &Experiment| tools::find(tool).is_some_and(|tool| tool.supports(experiment).is_ok());
     let references = areas::References { can_run, ..areas::References::default() };
     let no_loopback = crate::net::no_loopback();
-    areas::Request { references, no_loopback, ..areas::Request::new(suite, core_features(machine)) }
+    let product_rate = super::trial::product_rate(&suite, machine);
+    areas::Request { references, product_rate, no_loopback, ..areas::Request::new(suite, core_features(machine)) }
 }
 
 /// The suite of this name, or in this file if the name ends in `.toml`.

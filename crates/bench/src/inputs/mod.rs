@@ -5,3 +5,4 @@ pub mod probe;
 pub mod target;
 #[cfg(test)]
 mod tests;
+mod trial;

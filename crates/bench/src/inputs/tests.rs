@@ -1,29 +1,28 @@
 //! Tests of plans with the engines and the reference tools of this program.
 
-use areas::{References, Request, Suite, plan};
-use model::disk_target::DiskTarget;
+use areas::{Request, plan};
 use model::experiment::{DiskParams, Experiment};
 use model::io::{DiskEngine, DiskLayout, DiskOp};
-use model::machine::{Cache, Machine};
+use model::machine::Cache;
 use model::plan::{Plan, Planned, Writes};
 
 use crate::tests::{asked, disk_params, machine_with_cpus, planned};
 
-fn request(suite: &str, machine: &Machine) -> Request {
-    crate::host::request(Suite::embedded(suite).unwrap(), machine)
-}
-
-fn roomy() -> DiskTarget {
-    DiskTarget { directory: "/data".into(), total_bytes: 1 << 40, available_bytes: 1 << 40, ..DiskTarget::default() }
-}
-
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn the_classic_suite_keeps_within_its_time_with_every_tool() {
+    use areas::{References, Suite};
+    let bytes = 1 << 40;
+    let roomy = || model::disk_target::DiskTarget {
+        directory: "/data".into(),
+        total_bytes: bytes,
+        available_bytes: bytes,
+        ..Default::default()
+    };
     let machine = machine_with_cpus(2);
     let tools: Vec<String> = tools::ids().map(str::to_owned).collect();
     let with = |of_suite| {
-        let request = request("classic", &machine);
+        let request = crate::host::request(Suite::embedded("classic").unwrap(), &machine);
         let references = References { tools: tools.clone(), of_suite, ..request.references.clone() };
         plan(&Request { references, disk: Some(roomy()), ..request }, &machine).unwrap()
     };
@@ -121,10 +120,12 @@ fn arenas_take_what_the_plan_expects() {
         (DiskEngine::Sync, Engine::Sync),
         (DiskEngine::Null, Engine::Null),
     ];
+    let page_bytes = sys::memory::base_page_bytes() as u64;
     for (planned, engine) in engines {
         for arena_bytes in [0, 1, 4096, 4097, 256 << 10, (256 << 10) + 1, 2 << 20, (64 << 20) + 7] {
             let takes = Options { engine, depth: 1, arena_bytes }.arena_takes() as u64;
-            assert_eq!(areas::disk::footprint::arena_takes(planned, arena_bytes), takes, "{planned}: {arena_bytes}");
+            let expected = areas::disk::footprint::arena_takes(planned, arena_bytes, page_bytes);
+            assert_eq!(expected, takes, "{planned}: {arena_bytes}");
         }
     }
 }

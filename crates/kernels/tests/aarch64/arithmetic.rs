@@ -85,10 +85,9 @@ fn operations(kernel: &Kernel, one: &Instruction) -> u64 {
         "fadd" => lanes(),
         "sub" | "fsub" => 1,
         // Four products and sums in each 32-bit lane; of bf16 two; eight and four in matrices.
-        "sdot" | "usdot" => 8 * lanes(),
+        "sdot" | "usdot" | "bfmmla" => 8 * lanes(),
         "bfdot" => 4 * lanes(),
         "smmla" => 16 * lanes(),
-        "bfmmla" => 8 * lanes(),
         // Of outer products, each lane sums as many products as elements of a source fit it.
         "bfmopa" | "fmopa" => {
             let size = |operand: usize| one.operands[operand].split('.').nth(1).map_or(1, lane);

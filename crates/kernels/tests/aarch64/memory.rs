@@ -1,4 +1,6 @@
 //! The machine code of memory loops, chains and tiles of 64-bit Arm, disassembled by binutils, against their rows.
+#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
+#![expect(clippy::cast_possible_wrap, reason = "places in a loop are below a page")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

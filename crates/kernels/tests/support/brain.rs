@@ -65,6 +65,6 @@ fn add_to_odd(first: f32, second: f32) -> f32 {
     if f64::from(nearest) > toward_zero {
         nearest = nearest.next_down();
     }
-    let odd = u32::from(lacks != 0.0 || f64::from(nearest) != toward_zero);
+    let odd = u32::from(lacks != 0.0 || f64::from(nearest) < toward_zero);
     flush(f32::from_bits(nearest.to_bits() | odd).copysign(if sum.is_sign_negative() { -1.0 } else { 1.0 }))
 }

@@ -1,4 +1,5 @@
 //! Functions of this program on 64-bit Arm, disassembled by binutils.
+#![expect(clippy::unwrap_used, reason = "what fails here is a test")]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,15 +36,16 @@ impl Instruction {
 /// The words of the function at `start`, up to its return.
 fn words(start: *const u8) -> Vec<u32> {
     // SAFETY: the functions of this program are followed by more of it, and instructions are aligned words.
-    let word = |index: usize| unsafe { start.cast::<u32>().add(index).read() };
+    let word = |index: usize| unsafe { start.add(index * INSTRUCTION).cast::<[u8; INSTRUCTION]>().read() };
+    let word = |index: usize| u32::from_le_bytes(word(index));
     let length = (0..LONGEST / INSTRUCTION).position(|index| word(index) == RETURN);
     (0..=length.unwrap_or_else(|| panic!("no return"))).map(word).collect()
 }
 
 /// The instructions of the function at `start`; none where no disassembler is installed.
 pub(crate) fn function(start: *const u8) -> Option<Vec<Instruction>> {
-    let code: Vec<u8> = words(start).into_iter().flat_map(u32::to_le_bytes).collect();
     static FILES: AtomicU32 = AtomicU32::new(0);
+    let code: Vec<u8> = words(start).into_iter().flat_map(u32::to_le_bytes).collect();
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let file = std::env::temp_dir().join(format!("assay-codegen-{}-{number}", std::process::id()));
     std::fs::write(&file, &code).unwrap();

@@ -55,7 +55,7 @@ fn identity(root: &Sysroot, cpuinfo: &CpuInfo, midrs: &Midrs, ledger: &mut Ledge
     let listed = || Some((cpuinfo.number("cpu family")?, cpuinfo.number("model")?, cpuinfo.number("stepping")?));
     let signature = leaves.and_then(Leaves::signature).map(|signature| (signature, leaf("1")));
     let signature = signature.or_else(|| listed().map(|signature| (signature, file())));
-    let why = "no CPUID and no /proc/cpuinfo";
+    let why = no_identity(root);
     let signature = ledger.need("cpu.family", signature, why, "the microarchitecture is unknown");
     ledger.same("cpu.family", &["cpu.model", "cpu.stepping"]);
     let flagged = || Some((cpuinfo.first("flags")?.split(' ').any(|flag| flag == "hypervisor"), file()));
@@ -114,11 +114,15 @@ fn instruction_sets(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &m
     } else {
         let why = match of_arm {
             Some(_) => format!("{file} lists the features of 32-bit processes"),
-            None => "no CPUID and no /proc/cpuinfo".to_owned(),
+            None => no_identity(root).to_owned(),
         };
         ledger.missing("cpu.isa", why, "only scalar kernels can be chosen");
         cpu.isa = vec![Isa::Scalar];
     }
+}
+
+fn no_identity(root: &Sysroot) -> &'static str {
+    arm::or_x86(root, "no MIDR and no /proc/cpuinfo", "no CPUID and no /proc/cpuinfo")
 }
 
 fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) {
@@ -133,7 +137,8 @@ fn place(root: &Sysroot, cpuinfo: &CpuInfo, cpu: &mut Cpu, ledger: &mut Ledger) 
             ledger.missing("cpu.host_topology", why, "two CPUs shown as cores may be SMT siblings of one");
         }
     } else {
-        let none = "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo";
+        let of_x86 = "no /sys/devices/system/cpu, no CPUID, no /proc/cpuinfo";
+        let none = arm::or_x86(root, "no /sys/devices/system/cpu", of_x86);
         let (why, consequence) = match &topology.partial {
             Some(why) => (why.as_str(), "the numbers of cores and CPUs are unknown"),
             None => (none, "cores and SMT siblings cannot be distinguished, so there is no peak"),
@@ -271,7 +276,8 @@ fn clocks(root: &Sysroot, cpu: &mut Cpu, ledger: &mut Ledger) {
     let first = cpu.core_types.first();
     (cpu.base_hz, cpu.boost_hz) = (first.and_then(|kind| kind.base_hz), first.and_then(|kind| kind.boost_hz));
     let kind = first.map(|kind| kind.kind).unwrap_or_default();
-    let why = "no cpufreq, no CPUID leaf 0x16, no clock in the brand string";
+    let of_x86 = "no cpufreq, no CPUID leaf 0x16, no clock in the brand string";
+    let why = arm::or_x86(root, "no cpufreq, and firmware reports no clock", of_x86);
     for (fact, known) in [("base_hz", cpu.base_hz), ("boost_hz", cpu.boost_hz)] {
         let source = ledger.sources.get(&format!("cpu.core_types.{kind}.{fact}")).cloned();
         let consequence = "no peak at this clock, only the limit at the measured clock";

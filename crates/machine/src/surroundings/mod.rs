@@ -9,6 +9,7 @@ pub(crate) mod settings;
 use model::surroundings::Surroundings;
 use sys::usage::ProcessUsage;
 
+use crate::cpu::arm::hwcap;
 use crate::net::namespace;
 use crate::surroundings::activity::TICKS_PER_SECOND;
 use crate::surroundings::disk_state::DiskState;
@@ -40,7 +41,7 @@ pub fn surroundings(root: &Sysroot, watched: &Watched) -> Surroundings {
         user_seconds: times.sum(&[0, 1]),
         system_seconds: times.sum(&[2, 5, 6]),
         steal_seconds: times.sum(&[7]),
-        swapped_bytes: root.text("proc/vmstat").and_then(|text| swapped_bytes(&text)),
+        swapped_bytes: root.text("proc/vmstat").and_then(|text| swapped_bytes(&text, page_bytes(root))),
         cpu_pressure_seconds: pressure("cpu"),
         memory_pressure_seconds: pressure("memory"),
         io_pressure_seconds: pressure("io"),
@@ -83,12 +84,16 @@ impl CpuTimes {
     }
 }
 
-fn swapped_bytes(vmstat: &str) -> Option<u64> {
-    const PAGE_BYTES: u64 = 4096;
+/// The kernel's base page; that of x86-64 where it is not known.
+fn page_bytes(root: &Sysroot) -> u64 {
+    hwcap::page_bytes(root).map_or(4096, |(bytes, _)| bytes)
+}
+
+fn swapped_bytes(vmstat: &str, page_bytes: u64) -> Option<u64> {
     let count = |name: &str| -> Option<u64> {
         vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).and_then(|text| text.parse().ok())
     };
-    count("pswpin")?.checked_add(count("pswpout")?)?.checked_mul(PAGE_BYTES)
+    count("pswpin")?.checked_add(count("pswpout")?)?.checked_mul(page_bytes)
 }
 
 /// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345` (`accounting/psi.rst`: microseconds).

@@ -129,8 +129,10 @@ pub struct DirectAlignment {
 
 /// The alignment that direct I/O on this file needs; `None` if the kernel (before 6.1) or the file system reports none.
 pub fn direct_alignment(file: &File) -> io::Result<Option<DirectAlignment>> {
-    let asked = StatxFlags::DIOALIGN;
-    let answer = statx(file, asked)?.filter(|answer| answer.stx_mask & asked.bits() != 0);
+    // qemu-user passes the kernel's mask on and leaves fields newer than Linux 4.11 zero, a mount's number among them.
+    let asked = StatxFlags::DIOALIGN | StatxFlags::MNT_ID;
+    let answer = statx(file, asked)?.filter(|answer| answer.stx_mask & asked.bits() == asked.bits());
+    let answer = answer.filter(|answer| answer.stx_mnt_id != 0);
     Ok(answer.map(|answer| DirectAlignment {
         memory_bytes: answer.stx_dio_mem_align,
         offset_bytes: answer.stx_dio_offset_align,

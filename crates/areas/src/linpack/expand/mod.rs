@@ -54,6 +54,8 @@ struct Means {
     element: Element,
     isa: Option<Isa>,
     isa_named: bool,
+    /// The instruction set of solutions in fp64 in the same plan.
+    isa_of_fp64: Option<Isa>,
     obstacle: Option<String>,
 }
 
@@ -113,7 +115,8 @@ fn means(
                     let known = solver::known(engine);
                     return Err(PlanError(format!("the engine {engine} has no {op} of {element}; known: {known}")));
                 }
-                let means = Means { op, engine, element, isa: None, isa_named: false, obstacle: None };
+                let means =
+                    Means { op, engine, element, isa: None, isa_named: false, isa_of_fp64: None, obstacle: None };
                 if let Some(sentence) = solver::refused(engine) {
                     return Err(PlanError(sentence));
                 }
@@ -136,7 +139,11 @@ fn of_sets(
 ) -> Result<Vec<Means>, PlanError> {
     let sets = solver::sets(means.element);
     let usable = || sets.iter().filter(|set| features.has_all(set.requires)).map(|set| set.isa);
-    let with = |isa: Isa, isa_named: bool| Means { isa: Some(isa), isa_named, ..means.clone() };
+    let widest = solver::sets(Element::Fp64).into_iter().find(|set| features.has_all(set.requires));
+    let with = |isa: Isa, isa_named: bool| {
+        let isa_of_fp64 = widest.map(|set| set.isa).filter(|_| !isa_named).unwrap_or_else(|| solver::with_factors(isa));
+        Means { isa: Some(isa), isa_named, isa_of_fp64: Some(isa_of_fp64), ..means.clone() }
+    };
     let needs = |isa: Isa| format!("{} of {} needs {isa}: {}", means.op, means.element, machine::missing(machine, isa));
     let mut all: Vec<Means> = Vec::new();
     for choice in choices {
@@ -265,8 +272,9 @@ impl Row<'_> {
     }
 
     fn rate(&self, element: Element, cpus: &[u32]) -> f64 {
-        let isa = if element == self.means.element { self.means.isa } else { self.means.isa.map(solver::with_factors) };
+        let isa = if element == self.means.element { self.means.isa } else { self.means.isa_of_fp64 };
         cost::expected_rate(self.machine, isa, element, cpus)
+            * cost::reached_share(self.machine, self.request.product_rate)
     }
 
     /// The order that memory and time allow; in mixed precision that of fp64 if memory allows, so that both solve one system.

@@ -10,6 +10,7 @@ use model::experiment::DiskParams;
 use model::io::{DiskCache, DiskEngine, DiskPattern, DiskSync};
 use model::wire::{HeldFile, Observations, Task};
 use sys::clock::{Timer, monotonic_raw_seconds};
+use sys::memory::base_page_bytes;
 use sys::queue::{Engine, Options, Queue, Request};
 
 use super::cache::Keeper;
@@ -376,9 +377,9 @@ pub(super) fn check_alignment(params: &DiskParams, held: &HeldFile) -> Result<()
     Err(Trouble::Unavailable(reason))
 }
 
-/// The block of a copy-on-write file system that reports no alignment: btrfs silently buffers parts of a block.
+/// The block of a copy-on-write file system that reports no alignment, by default a page: btrfs silently buffers parts of a block.
 fn block_of_copies(held: &HeldFile) -> Option<u64> {
-    machine::filesystem_named(&held.filesystem).filter(|kind| kind.copy_on_write).map(|_| PAGE_BYTES as u64)
+    machine::filesystem_named(&held.filesystem).filter(|kind| kind.copy_on_write).map(|_| base_page_bytes() as u64)
 }
 
 fn open_reader(job: &Job) -> Result<Queue, Trouble> {

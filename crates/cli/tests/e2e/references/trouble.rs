@@ -91,7 +91,7 @@ fn nothing_of_ours_runs_while_a_tool_runs() {
     let into = scratch.join("ticks");
     // The CPU time of the process that started the tool and of its workers.
     let ticks = "/bin/cat /proc/[0-9]*/stat 2>/dev/null | /usr/bin/awk -v p=$PPID -v me=$$ \
-                 '$2 == \"(assay)\" && ($1 == p || $4 == p && $1 != me) {t += $14 + $15} END {print t + 0}'";
+                 '$2 ~ /^.(assay|qemu-)/ && ($1 == p || $4 == p && $1 != me) {t += $14 + $15} END {print t + 0}'";
     let body = format!("before=$({ticks}); /bin/sleep 1; echo $before $({ticks}) >>{}; exit 3", into.display());
     fake(&scratch, "likwid-bench", &format!("{SAYS_VERSION}\n{body}"));
     let ran = with_tools(&scratch, &with_fake(&scratch, "likwid-bench"));

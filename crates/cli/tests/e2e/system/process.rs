@@ -1,6 +1,7 @@
 //! Processes that a test starts, and programs of the system.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -175,9 +176,17 @@ fn workers() -> Vec<Process> {
 }
 
 fn is_worker(process: u32, program: &Path) -> bool {
-    let folder = Path::new("/proc").join(process.to_string());
-    let arguments = fs::read(folder.join("cmdline")).unwrap_or_default();
-    arguments.ends_with(b"\0worker\0") && fs::read_link(folder.join("exe")).is_ok_and(|exe| exe == program)
+    arguments(process).ends_with(b"\0worker\0") && is_of(process, program)
+}
+
+fn arguments(process: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default()
+}
+
+/// Whether a process executes a program, or emulates it.
+fn is_of(process: u32, program: &Path) -> bool {
+    let is_emulated = || arguments(process).split(|byte| *byte == 0).any(|word| word == program.as_os_str().as_bytes());
+    fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|exe| exe == program) || is_emulated()
 }
 
 /// The parent of a process: the second field after the name in parentheses of its `stat`.
@@ -189,13 +198,8 @@ pub(crate) fn parent(process: u32) -> Option<u32> {
 /// Asserts that no worker outlives its runner. Workers started by a test are not counted.
 #[track_caller]
 pub(crate) fn assert_no_orphans() {
-    let is_orphan = |worker: &Process| {
-        if worker.parent == std::process::id() {
-            return false;
-        }
-        let command = fs::read(format!("/proc/{}/comm", worker.parent)).unwrap_or_default();
-        command != b"assay\n"
-    };
+    let own = fs::canonicalize(program()).unwrap();
+    let is_orphan = |worker: &Process| worker.parent != std::process::id() && !is_of(worker.parent, &own);
     let mut orphans = Vec::new();
     let gone = wait_for(GONE, || {
         orphans = workers().into_iter().filter(is_orphan).collect();

@@ -18,3 +18,8 @@ pub(crate) fn is_arm(root: &Sysroot) -> bool {
     let has_cores = || !identity::Midr::of_cpus(root, &CpuInfo::read(root)).is_empty();
     root.cpuid().dump.is_empty() && (has_cores() || of_kernel())
 }
+
+/// The reason for a missing fact: that of Arm, or that of x86-64.
+pub(crate) fn or_x86<'a>(root: &Sysroot, of_arm: &'a str, of_x86: &'a str) -> &'a str {
+    if is_arm(root) { of_arm } else { of_x86 }
+}

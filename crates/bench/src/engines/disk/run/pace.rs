@@ -4,12 +4,12 @@
 
 use model::experiment::DiskParams;
 use model::io::DiskCache;
+use sys::memory::base_page_bytes;
 
 /// Blocks of this many bytes or more show the rate of a file that is read in order.
 const LARGE_BLOCK_BYTES: u64 = 64 << 10;
 /// Readahead of the kernel unless set otherwise (`VM_READAHEAD_PAGES` of linux/mm.h).
 const READ_AHEAD_BYTES: f64 = 131_072.0;
-const PAGE_BYTES: f64 = 4096.0;
 /// Least number of times that the queue is emptied in a process run: after a slice of warm-up, and after a window.
 const EMPTIED: f64 = 2.0;
 /// Least rate of small requests: a slow rotating disk makes some more (57 at 5400 rpm and 12 ms for a seek).
@@ -55,7 +55,8 @@ impl Pace {
             return;
         }
         // Through an empty cache at least a page is read for a word.
-        let throughput = if params.cache == DiskCache::Cold { throughput.max(iops * PAGE_BYTES) } else { throughput };
+        let of_pages = iops * base_page_bytes() as f64;
+        let throughput = if params.cache == DiskCache::Cold { throughput.max(of_pages) } else { throughput };
         if params.op.reads() {
             self.read.note(params.block, iops, throughput);
             if params.block >= LARGE_BLOCK_BYTES {
