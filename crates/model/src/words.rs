@@ -64,7 +64,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// Reads one of these names as its index. One visitor for all enums: the code that serde derives for each is over 100 kB longer.
+/// Reads one of these names as its index. One `Visitor` for all enums: the code that serde derives for each is over 100 kB longer.
 pub(crate) struct OneOf(pub(crate) &'static [&'static str]);
 
 impl Visitor<'_> for OneOf {

@@ -283,7 +283,8 @@ fn render(lines: &[Record]) -> String {
     let lines: Vec<&Record> = lines.iter().filter(|line| line.text("batch") == last.text("batch")).collect();
     let measured = Some(last.text("measured")).filter(|time| !time.is_empty());
     let judged = measured.map_or_else(String::new, |time| format!(", the measurements of {time} judged again"));
-    let _ = writeln!(page, "\n{}, commit {}, {}{judged}.\n", last.text("batch"), last.text("git"), last.text("machine"));
+    let _ =
+        writeln!(page, "\n{}, commit {}, {}{judged}.\n", last.text("batch"), last.text("git"), last.text("machine"));
     page.push_str("| fault | background load | trials | named | suspected | inconclusive | equal | another named |\n");
     page.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     let cells = |of: &[&&Record]| {

@@ -1,9 +1,7 @@
 //! The network of the cluster: each node's `slurmd` has a network namespace, joined to a bridge by a pair of veth interfaces.
 
-use std::process::Command;
-
 use super::config::{HOST_ADDRESS, node_addresses};
-use super::daemons::must;
+use crate::held::shell;
 
 const BRIDGE: &str = "assay-bridge";
 
@@ -12,27 +10,27 @@ fn outside(node: &str) -> String {
     format!("assay-{node}")
 }
 
-fn shell(script: &str, arguments: &[&str]) -> Result<(), String> {
-    must(Command::new("sh").args(["-ec", script, "sh"]).args(arguments)).map(drop)
-}
-
 pub(super) fn up() -> Result<(), String> {
     down();
-    let host = format!("{HOST_ADDRESS}/24");
-    shell("ip link add $1 type bridge; ip addr add $2 dev $1; ip link set $1 up", &[BRIDGE, &host])?;
+    shell(&format!(
+        "set -e; ip link add {BRIDGE} type bridge; ip addr add {HOST_ADDRESS}/24 dev {BRIDGE}; ip link set {BRIDGE} up"
+    ))?;
     node_addresses().try_for_each(|(node, address)| {
-        let script = "ip netns add $1; ip -n $1 link set lo up; ip link add $1 type veth peer name node0 netns $1; \
-                      ip link set $1 master $2 up; ip -n $1 addr add $3/24 dev node0; ip -n $1 link set node0 up";
-        shell(script, &[&outside(node), BRIDGE, &address.to_string()])
+        let name = outside(node);
+        shell(&format!(
+            "set -e; ip netns add {name}; ip -n {name} link set lo up; \
+             ip link add {name} type veth peer name node0 netns {name}; ip link set {name} master {BRIDGE} up; \
+             ip -n {name} addr add {address}/24 dev node0; ip -n {name} link set node0 up"
+        ))
     })
 }
 
 /// Removes all of it, whatever is there. A veth ends with its peer.
 pub(super) fn down() {
     for (node, _) in node_addresses() {
-        let _ = shell("ip netns del $1", &[&outside(node)]);
+        let _ = shell(&format!("ip netns del {}", outside(node)));
     }
-    let _ = shell("ip link del $1", &[BRIDGE]);
+    let _ = shell(&format!("ip link del {BRIDGE}"));
 }
 
 /// The words that start a program in the node's network. `ip netns exec` would also hide control groups.
@@ -42,13 +40,12 @@ pub(super) fn inside(node: &str) -> [String; 2] {
 
 /// Limits what the node sends and what it receives to `rate`, in the words of tc; `None` lifts the limit.
 pub(super) fn limit(node: &str, rate: Option<&str>) -> Result<(), String> {
-    let script = match rate {
-        // The burst holds a few of the largest packets that veth passes on whole.
-        Some(_) => {
-            "tc qdisc replace dev $1 root tbf rate $2 burst 256kb latency 20ms; \
-                    tc -n $1 qdisc replace dev node0 root tbf rate $2 burst 256kb latency 20ms"
-        }
-        None => "tc qdisc del dev $1 root; tc -n $1 qdisc del dev node0 root",
-    };
-    shell(script, &[&outside(node), rate.unwrap_or_default()])
+    let name = outside(node);
+    ["tc", &format!("tc -n {name}")].into_iter().zip([name.as_str(), "node0"]).try_for_each(|(tc, interface)| {
+        shell(&match rate {
+            // The burst holds a few of the largest packets that veth passes on whole.
+            Some(rate) => format!("{tc} qdisc replace dev {interface} root tbf rate {rate} burst 256kb latency 20ms"),
+            None => format!("{tc} qdisc del dev {interface} root"),
+        })
+    })
 }

@@ -121,7 +121,7 @@ fn with_emulator(shell: &Shell, act: impl FnOnce(&Toolchain, &Emulator) -> Tally
 }
 
 /// Cargo for the target. Without debug information, since nobody debugs an emulated program, and with little optimisation, since
-/// the emulator translates each instruction anew in every process.
+/// the emulator translates each instruction again in every process.
 fn cargo(shell: &Shell, toolchain: &Toolchain, arguments: &[&str]) -> Command {
     let mut command = shell.cargo(arguments);
     command.args(["--target", TARGET]).env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
