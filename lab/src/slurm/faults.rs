@@ -14,7 +14,7 @@ use super::config::NODES;
 use super::daemons;
 use super::network;
 use super::plan::Plan;
-use super::rig::ready;
+use super::rig::{Rig, ready};
 use crate::held::{Group, Held, shell};
 use crate::record::{Keeper, Record, build, machine_line, records, write};
 use stats::random::Random;
@@ -196,8 +196,13 @@ pub(super) fn test(_: &Shell) -> Tally {
     tally
 }
 
-/// `trials` trials of each fault, with and without load on all nodes.
-pub(super) fn campaign(shell: &Shell, trials: u64) -> Result<(), String> {
+/// `trials` trials of each fault, or of the one with this name, with and without load on all nodes.
+pub(super) fn campaign(shell: &Shell, trials: u64, only: Option<&str>) -> Result<(), String> {
+    let selected: Vec<&Fault> = FAULTS.iter().filter(|fault| only.is_none_or(|name| name == fault.name)).collect();
+    if selected.is_empty() {
+        return Err(format!("no fault has that name; there are {}", FAULTS.map(|fault| fault.name).join(", ")));
+    }
+    let _rig = Rig::up(shell)?;
     let mut keeper = Keeper::new(shell, RESULTS)?;
     let machine = serde_json::to_value(machine::discover(&machine::Sysroot::host()));
     keeper.add("machine", machine.map(|machine| machine_line(&machine)).unwrap_or_default().into());
@@ -205,7 +210,7 @@ pub(super) fn campaign(shell: &Shell, trials: u64) -> Result<(), String> {
     let mut random = Random::new(SEED);
     let nodes = NODES.len() as u64;
     for trial in 1..=trials {
-        for fault in &FAULTS {
+        for fault in &selected {
             for load in [false, true] {
                 let node = usize::try_from(random.below(nodes)).unwrap_or(0);
                 let name = name(fault.name, load, trial);
@@ -277,17 +282,27 @@ fn is_slow(line: &Record) -> bool {
     line.text("fault") != "nothing"
 }
 
+/// When and where a trial was measured, and which program judged it.
+fn when(line: &&Record) -> String {
+    let [batch, git, machine, measured] = ["batch", "git", "machine", "measured"].map(|field| line.text(field));
+    let judged = if measured.is_empty() { "" } else { &format!(", judged again {batch}") };
+    format!("Measured {}{judged}, commit {git}, on {machine}.", if measured.is_empty() { batch } else { measured })
+}
+
+/// The page with the last trials of each fault.
 fn render(lines: &[Record]) -> String {
     let mut page = HEAD.to_owned();
-    let Some(last) = lines.last() else { return page };
-    let lines: Vec<&Record> = lines.iter().filter(|line| line.text("batch") == last.text("batch")).collect();
-    let measured = Some(last.text("measured")).filter(|time| !time.is_empty());
-    let judged = measured.map_or_else(String::new, |time| format!(", the measurements of {time} judged again"));
-    let _ =
-        writeln!(page, "\n{}, commit {}, {}{judged}.\n", last.text("batch"), last.text("git"), last.text("machine"));
+    let of = |fault: &Fault| -> Vec<&Record> {
+        let mut lines: Vec<&Record> = lines.iter().filter(|line| line.text("fault") == fault.name).collect();
+        let last = lines.last().map(|line| line.text("batch")).unwrap_or_default();
+        lines.retain(|line| line.text("batch") == last);
+        lines
+    };
+    let last = FAULTS.each_ref().map(of);
+    page.push('\n');
     page.push_str("| fault | background load | trials | named | suspected | inconclusive | equal | another named |\n");
     page.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    let cells = |of: &[&&Record]| {
+    let cells = |of: &[&Record]| {
         let count = |is: &dyn Fn(&Record) -> bool| of.iter().filter(|line| is(line)).count();
         let among = |line: &Record, list: &str| is_slow(line) && line.words(list).contains(&line.text("node"));
         let another =
@@ -302,22 +317,16 @@ fn render(lines: &[Record]) -> String {
         ];
         counts.map(|count| count.to_string()).join(" | ")
     };
-    for fault in &FAULTS {
-        for load in [false, true] {
-            let is = |line: &&&Record| line.text("fault") == fault.name && line.is("load") == load;
-            let with = if load { "yes" } else { "no" };
-            let _ =
-                writeln!(page, "| {} | {with} | {} |", fault.name, cells(&lines.iter().filter(is).collect::<Vec<_>>()));
+    for (fault, lines) in FAULTS.iter().zip(&last) {
+        for (load, with) in [(false, "no"), (true, "yes")] {
+            let lines: Vec<&Record> = lines.iter().copied().filter(|line| line.is("load") == load).collect();
+            let _ = writeln!(page, "| {} | {with} | {} |", fault.name, cells(&lines));
         }
     }
-    let _ = writeln!(
-        page,
-        "| all with a slow node | | {} |",
-        cells(&lines.iter().filter(|line| is_slow(line)).collect::<Vec<_>>())
-    );
-    page.push('\n');
-    for fault in &FAULTS {
-        let _ = writeln!(page, "- {}: {}.", fault.name, fault.how);
+    let slow: Vec<&Record> = last.iter().flatten().copied().filter(|line| is_slow(line)).collect();
+    let _ = writeln!(page, "| all with a slow node | | {} |\n", cells(&slow));
+    for (fault, lines) in FAULTS.iter().zip(&last) {
+        let _ = writeln!(page, "- {}: {}. {}", fault.name, fault.how, lines.first().map_or_else(String::new, when));
     }
     page
 }

@@ -21,7 +21,7 @@ use xtask::set_up::{self, Tool};
 use xtask::shell::Shell;
 use xtask::tally::Tally;
 
-pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]|faults [TRIALS|again PLANS]";
+pub(crate) const USAGE: &str = "cluster up|down|user COMMAND…|test [PART…]|faults [TRIALS [FAULT]|again PLANS]";
 
 const TOOLS: &[Tool] = &[
     Tool { program: "munged", package: "munge", version: "--version", needed_for: "a Slurm of four nodes" },
@@ -61,12 +61,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> ExitCode {
             let status = rig::as_user(program).args(rest).status();
             return ExitCode::from(status.ok().and_then(|status| u8::try_from(status.code()?).ok()).unwrap_or(1));
         }
-        ["faults"] => try_faults(shell, 20),
+        ["faults"] => try_faults(shell, "20", None),
         ["faults", "again", plans] => faults::judge_again(shell, Path::new(plans)),
-        ["faults", trials] => match trials.parse() {
-            Ok(trials) => try_faults(shell, trials),
-            Err(_) => Err(format!("'{trials}' is not a number")),
-        },
+        ["faults", trials] => try_faults(shell, trials, None),
+        ["faults", trials, fault] => try_faults(shell, trials, Some(fault)),
         ["test", ..] => return test(shell, &arguments[1..]),
         _ => Err(format!("Usage: cargo lab {USAGE}")),
     };
@@ -90,7 +88,8 @@ fn up(shell: &Shell) -> Result<(), String> {
     Ok(())
 }
 
-fn try_faults(shell: &Shell, trials: u64) -> Result<(), String> {
+fn try_faults(shell: &Shell, trials: &str, fault: Option<&str>) -> Result<(), String> {
+    let trials = trials.parse().map_err(|_| format!("'{trials}' is not a number"))?;
     if trials == 0 {
         return faults::page(shell);
     }
@@ -98,8 +97,7 @@ fn try_faults(shell: &Shell, trials: u64) -> Result<(), String> {
     if !missing.skipped.is_empty() {
         return Err(missing.to_string());
     }
-    let _rig = Rig::up(shell)?;
-    faults::campaign(shell, trials)
+    faults::campaign(shell, trials, fault)
 }
 
 fn test(shell: &Shell, names: &[String]) -> ExitCode {

@@ -24,32 +24,51 @@ const VECTOR_BYTES: [u32; 3] = [32, 16, 64];
 const MOST_LEFT_OUT: f64 = 0.1;
 
 const CLOCK: &str = "it needs the times of a real machine";
+const MADE_UP: &str = "the emulator makes up /proc/self/stat";
+const NO_EXEC: &str = "a failed exec is an exit status of the emulator";
+const NO_IO_URING: &str = "io_uring is missing";
+const NO_REAPER: &str = "PR_SET_CHILD_SUBREAPER is missing";
+const NO_TCP_INFO: &str = "TCP_INFO is missing";
+const OF_X86: &str = "/proc/cpuinfo and tools are those of x86-64";
 
 /// The tests that cannot pass under emulation in user mode, by parts of their names, and why.
 const CANNOT: &[(&str, &str)] = &[
+    ("cluster::pairs::a_killed_worker_leaves_no_server", MADE_UP),
     ("cpu::tick::tests::each_cpu_has_one_keeper", "threads of the emulator outlive their ends"),
     ("engines::disk::tests::paced::", CLOCK),
     ("engines::disk::tests::patterns::blocks_are_written_in_the_order", "io_uring and libaio are missing"),
     ("engines::net::tests::conditions_of_the_path_are_reported", "requests of ethtool are missing"),
     ("engines::net::tests::datagrams::a_path_that_swallows_datagrams", CLOCK),
-    ("engines::net::tests::streams::a_transfer_goes_there_and_back", "TCP_INFO is missing"),
+    ("engines::net::tests::streams::a_transfer_goes_there_and_back", NO_TCP_INFO),
     ("engines::net::tests::streams::spared_copies_arrive", "SO_ZEROCOPY is missing"),
-    ("engines::net::tests::streams::what_tcp_did_for_the_senders", "TCP_INFO is missing"),
+    ("engines::net::tests::streams::what_tcp_did_for_the_senders", NO_TCP_INFO),
     ("memory::tests::a_collapsed_region_keeps_its_contents", "MADV_COLLAPSE is ignored"),
     ("net::datagrams::tests::a_message_that_is_refused_later", "system calls cannot be filtered"),
     ("net::datagrams::tests::messages_of_one_call_have_their_own_arrival_times", "packets have no time stamps"),
     ("net::path::tests::a_connection_over_loopback_has_its_mtu", "IP_MTU is missing"),
-    ("net::tcp::tests::a_connection_reports_its_state", "TCP_INFO is missing"),
+    ("net::tcp::tests::a_connection_reports_its_state", NO_TCP_INFO),
     ("net::tests::loopback_has_fixed_offloads", "requests of ethtool are missing"),
     ("net::zero_copy::", "SO_ZEROCOPY is missing"),
-    ("runner::launch::tests::a_program_that_is_not_there", "a failed exec is an exit status of the emulator"),
+    ("runner::launch::tests::a_program_that_is_not_there", NO_EXEC),
     ("runner::launch::tests::an_end_that_never_comes", CLOCK),
     ("server::tests::clients_are_admitted_while", CLOCK),
     ("worker::clock_probe::tests::the_two_chains_agree", CLOCK),
     ("process::code::tests::all_of_the_program_is_in_memory_afterwards", "MADV_POPULATE_READ is ignored"),
-    ("process::session::tests::descendants_end_with_their_program", "PR_SET_CHILD_SUBREAPER is missing"),
+    ("process::session::tests::descendants_end_with_their_program", NO_REAPER),
     ("cpu::emulation::", "it emulates x86-64 itself"),
-    ("disk::engines::where_io_uring_is_forbidden", "io_uring is missing"),
+    ("cpu::trouble::a_worker_on_a_cpu_without_the_instruction_set", OF_X86),
+    ("cpu::trouble::an_instruction_set_that_this_machine_lacks", OF_X86),
+    ("disk::failures::a_disk_that_fails_is_named", NO_IO_URING),
+    ("interference::disturbances::a_low_priority_is_named", MADE_UP),
+    ("interference::disturbances::other_traffic_over_loopback", CLOCK),
+    ("interruptions::threads::a_user_who_may_start_few_threads", "the emulator has threads of its own"),
+    ("memory::a_pair_of_nodes_is_measured", "mbind is missing"),
+    ("net::streams::every_mode_has_its_metrics", NO_TCP_INFO),
+    ("net::streams::rows_of_the_network_keep_the_contract", NO_TCP_INFO),
+    ("references::pairs::real_tools_are_compared", OF_X86),
+    ("references::tests::a_child_of_a_tool_in_another_session", NO_REAPER),
+    ("server::tests::a_program_that_starts_no_server", NO_EXEC),
+    ("disk::engines::where_io_uring_is_forbidden", NO_IO_URING),
 ];
 
 /// The step `arm-smoke`: the program is built, describes this machine and measures a little of every area.
@@ -155,4 +174,4 @@ const SMOKE: &[&str] = &[
     "disk --cache bypassed,warm --pattern random --op read,write --depth 1 --size 64MiB --verify",
 ];
 /// The whole suite, whatever its time budget on a real machine.
-const WHOLE: &[&str] = &["run quick --verify --time-budget 15min"];
+const WHOLE: &[&str] = &["run quick --verify --time-budget 15m"];

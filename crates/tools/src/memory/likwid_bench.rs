@@ -46,7 +46,7 @@ const ARITHMETIC_BYTES: u64 = 16 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
-    name: &'static str,
+    name: String,
     /// Flop or bytes counted per byte of the working set and pass, from `likwid-bench -l`.
     amount_per_byte: f64,
     bytes: u64,
@@ -60,28 +60,46 @@ enum OurSide<'a> {
     Stream(&'a MemoryParams),
 }
 
-/// The loop with the same arithmetic, and its flop per byte.
-fn arithmetic(params: &CpuParams, method: &str) -> Result<(&'static str, f64), String> {
+/// The loop with the same arithmetic, and its operations per element: those of x86-64 and of Arm are in `bench/x86-64` and
+/// `bench/armv8` of its source.
+fn arithmetic(experiment: &Experiment, params: &CpuParams) -> Result<(String, u32), String> {
     if params.op != CpuOp::Fma {
         return Err(format!("likwid-bench has no loop for {} of {}", params.op, params.element));
     }
-    let fused = method.starts_with("cpu-fma/");
-    let name = match (params.element, params.isa, fused) {
-        (Element::Fp64, Isa::Avx512, true) => "peakflops_avx512_fma",
-        (Element::Fp64, Isa::Avx2, true) => "peakflops_avx_fma",
-        (Element::Fp64, Isa::Sse2, false) => "peakflops_sse",
-        (Element::Fp64, Isa::Scalar, false) => "peakflops",
-        (Element::Fp32, Isa::Avx512, true) => "peakflops_sp_avx512_fma",
-        (Element::Fp32, Isa::Avx2, true) => "peakflops_sp_avx_fma",
-        (Element::Fp32, Isa::Sse2, false) => "peakflops_sp_sse",
-        (Element::Fp32, Isa::Scalar, false) => "peakflops_sp",
-        (element, isa, _) => {
+    let fused = experiment.method.starts_with("cpu-fma/");
+    let vector_bits = experiment.kernel.as_ref().map_or(0, |kernel| kernel.accumulator_bits);
+    let isa = match (params.isa, fused) {
+        (Isa::Avx512, true) => "_avx512_fma",
+        (Isa::Avx2, true) => "_avx_fma",
+        (Isa::Sse2, false) => "_sse",
+        (Isa::Scalar, false) => "",
+        (Isa::Neon, true) => "_neon_fma",
+        (Isa::Sve, true) => match vector_bits {
+            128 => "_sve128_fma",
+            256 => "_sve256_fma",
+            512 => "_sve512_fma",
+            bits => return Err(format!("likwid-bench has no loop for SVE with {bits} bits")),
+        },
+        (isa, _) => {
             let how = if fused { "fused" } else { "separate" };
-            return Err(format!("likwid-bench has no {how} multiply-add of {element} with {isa}"));
+            return Err(format!("likwid-bench has no {how} multiply-add of {} with {isa}", params.element));
         }
     };
-    let flop_per_element = if fused { 30.0 } else { 16.0 };
-    Ok((name, flop_per_element / if params.element == Element::Fp64 { 8.0 } else { 4.0 }))
+    let element = match params.element {
+        Element::Fp64 => "",
+        Element::Fp32 => "_sp",
+        other => return Err(format!("likwid-bench has no multiply-add of {other}")),
+    };
+    Ok((format!("peakflops{element}{isa}"), operations_per_element(params.isa)))
+}
+
+/// Operations on each element loaded (`likwid-bench -l`).
+fn operations_per_element(isa: Isa) -> u32 {
+    match isa {
+        Isa::Neon | Isa::Sve => 56,
+        Isa::Avx512 | Isa::Avx2 => 30,
+        _ => 16,
+    }
 }
 
 /// The loop of the same stream; of two that differ in arithmetic alone the fused one, which takes more elements at a time.
@@ -112,7 +130,9 @@ impl Adapter for LikwidBench {
     fn work(experiment: &Experiment) -> Result<Work<'_>, String> {
         let threads = experiment.params.threads();
         if let Some(params) = experiment.cpu() {
-            let (name, amount_per_byte) = arithmetic(params, &experiment.method)?;
+            let (name, operations) = arithmetic(experiment, params)?;
+            let element_bytes = if params.element == Element::Fp64 { 8.0 } else { 4.0 };
+            let amount_per_byte = f64::from(operations) / element_bytes;
             let bytes = ARITHMETIC_BYTES * u64::from(threads);
             return Ok(Work { name, amount_per_byte, bytes, threads, side: OurSide::Arithmetic(params) });
         }
@@ -120,7 +140,7 @@ impl Adapter for LikwidBench {
             return Err("likwid-bench measures arithmetic and memory".to_owned());
         }
         let params = sequential(TOOL, experiment)?;
-        let (name, bytes) = (stream_loop(params)?, params.working_set);
+        let (name, bytes) = (stream_loop(params)?.to_owned(), params.working_set);
         Ok(Work { name, amount_per_byte: 1.0, bytes, threads, side: OurSide::Stream(params) })
     }
 
@@ -142,7 +162,7 @@ impl Adapter for LikwidBench {
     fn read(work: Work<'_>, output: &Output) -> Result<Reading, String> {
         output.succeeded(TOOL)?;
         let text = Text::new(TOOL, &output.stdout);
-        text.ran_as("Test:", work.name)?;
+        text.ran_as("Test:", &work.name)?;
         let cpus = hardware_threads(output);
         unless(cpus.len() == work.threads as usize, TOOL, "threads", cpus.len(), work.threads)?;
         let (rate, total) = match work.side {
@@ -166,8 +186,9 @@ impl Adapter for LikwidBench {
     fn differences(work: Work<'_>, _version: &str, reading: &Reading) -> Vec<Option<Reason>> {
         match work.side {
             OurSide::Arithmetic(params) => {
-                // 15 fused or 2 x 8 separate instructions per element loaded (`likwid-bench -l`).
-                let per_load = if params.isa == Isa::Avx512 || params.isa == Isa::Avx2 { 15 } else { 16 };
+                // A fused instruction is two operations.
+                let is_fused = matches!(params.isa, Isa::Avx512 | Isa::Avx2 | Isa::Neon | Isa::Sve);
+                let per_load = operations_per_element(params.isa) / if is_fused { 2 } else { 1 };
                 vec![LOADS.says(format!(
                     "likwid-bench's loop also loads an operand from the L1 cache for every {per_load} arithmetic \
                      instructions, ours keeps all of them in registers"
@@ -205,6 +226,7 @@ fn hardware_threads(output: &Output) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use model::experiment::Loop;
     use model::sample::MetricName;
 
     use super::*;
@@ -217,18 +239,32 @@ mod tests {
 
     #[test]
     fn the_same_width_and_the_same_arithmetic() {
-        let name = |element, isa, method: &str| {
+        let name = |element, isa, method: &str, accumulator_bits| {
             let params = CpuParams { op: CpuOp::Fma, element, isa, threads: 1 };
-            arithmetic(&params, method).map(|(name, _)| name)
+            let mut experiment = Experiment::new(String::new(), params.clone(), method);
+            experiment.kernel = Some(Loop { accumulator_bits, ..Loop::default() });
+            arithmetic(&experiment, &params).map(|(name, _)| name)
         };
-        assert_eq!(name(Element::Fp64, Isa::Avx512, "cpu-fma/1"), Ok("peakflops_avx512_fma"));
-        assert_eq!(name(Element::Fp32, Isa::Avx2, "cpu-fma/1"), Ok("peakflops_sp_avx_fma"));
-        assert_eq!(name(Element::Fp64, Isa::Sse2, "cpu-mul-add/1"), Ok("peakflops_sse"));
-        assert_eq!(name(Element::Fp64, Isa::Scalar, "cpu-mul-add/1"), Ok("peakflops"));
-        assert!(name(Element::Fp64, Isa::Scalar, "cpu-fma/1").unwrap_err().contains("no fused multiply-add"));
-        assert!(name(Element::Fp16, Isa::Avx512Fp16, "cpu-fma/1").is_err());
+        for (element, isa, method, bits, expected) in [
+            (Element::Fp64, Isa::Avx512, "cpu-fma/1", 512, "peakflops_avx512_fma"),
+            (Element::Fp32, Isa::Avx2, "cpu-fma/1", 256, "peakflops_sp_avx_fma"),
+            (Element::Fp64, Isa::Sse2, "cpu-mul-add/1", 128, "peakflops_sse"),
+            (Element::Fp64, Isa::Scalar, "cpu-mul-add/1", 64, "peakflops"),
+            (Element::Fp32, Isa::Neon, "cpu-fma/1", 128, "peakflops_sp_neon_fma"),
+            (Element::Fp64, Isa::Sve, "cpu-fma/1", 256, "peakflops_sve256_fma"),
+        ] {
+            assert_eq!(name(element, isa, method, bits).as_deref(), Ok(expected));
+        }
+        for (element, isa, bits, why) in [
+            (Element::Fp64, Isa::Scalar, 64, "no fused multiply-add"),
+            (Element::Fp64, Isa::Sve, 1024, "SVE with 1024 bits"),
+            (Element::Fp16, Isa::Avx512, 512, "no multiply-add of fp16"),
+        ] {
+            let reason = name(element, isa, "cpu-fma/1", bits).unwrap_err();
+            assert!(reason.contains(why), "{reason}");
+        }
         let dot = CpuParams { op: CpuOp::Dot, element: Element::Int8, isa: Isa::Avx512Vnni, threads: 1 };
-        assert!(arithmetic(&dot, "cpu-dot/1").is_err());
+        assert!(arithmetic(&Experiment::new(String::new(), dot.clone(), "cpu-dot/1"), &dot).is_err());
     }
 
     #[test]
@@ -242,7 +278,7 @@ mod tests {
             (MemoryOp::Triad, Isa::Avx2, "stream_avx_fma"),
             (MemoryOp::TriadNt, Isa::Sse2, "stream_mem_sse"),
         ] {
-            assert_eq!(name(op, isa), Ok(expected));
+            assert_eq!(name(op, isa).as_deref(), Ok(expected));
         }
         for (op, isa, why) in [
             (MemoryOp::Update, Isa::Avx2, "ours changes it"),

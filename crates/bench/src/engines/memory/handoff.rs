@@ -243,6 +243,6 @@ mod tests {
     fn every_line_is_counted_by_its_batches() {
         let counted = |batches: u64| (0..LINES).map(|line| made_on(line, batches)).sum::<u64>();
         assert!((0..100).all(|batches| counted(batches) == batches * u64::from(TOGETHER)));
-        assert_eq!(areas::memory::working_sets::PAIR_BYTES, 4096);
+        assert_eq!(areas::memory::working_sets::PAIR_BYTES, (LINES * size_of::<HandoffLine>()) as u64);
     }
 }
