@@ -24,7 +24,6 @@ const VECTOR_BYTES: [u32; 3] = [32, 16, 64];
 const MOST_LEFT_OUT: f64 = 0.1;
 
 const CLOCK: &str = "it needs the times of a real machine";
-const MADE_UP: &str = "the emulator makes up /proc/self/stat";
 const NO_EXEC: &str = "a failed exec is an exit status of the emulator";
 const NO_IO_URING: &str = "io_uring is missing";
 const NO_REAPER: &str = "PR_SET_CHILD_SUBREAPER is missing";
@@ -33,7 +32,6 @@ const OF_X86: &str = "/proc/cpuinfo and tools are those of x86-64";
 
 /// The tests that cannot pass under emulation in user mode, by parts of their names, and why.
 const CANNOT: &[(&str, &str)] = &[
-    ("cluster::pairs::a_killed_worker_leaves_no_server", MADE_UP),
     ("cpu::emulation::", "it emulates x86-64 itself"),
     ("cpu::tick::tests::each_cpu_has_one_keeper", "threads of the emulator outlive their ends"),
     ("cpu::trouble::a_worker_on_a_cpu_without_the_instruction_set", OF_X86),
@@ -47,7 +45,7 @@ const CANNOT: &[(&str, &str)] = &[
     ("engines::net::tests::streams::a_transfer_goes_there_and_back", NO_TCP_INFO),
     ("engines::net::tests::streams::spared_copies_arrive", "SO_ZEROCOPY is missing"),
     ("engines::net::tests::streams::what_tcp_did_for_the_senders", NO_TCP_INFO),
-    ("interference::disturbances::a_low_priority_is_named", MADE_UP),
+    ("interference::disturbances::a_low_priority_is_named", "the emulator makes up /proc/self/stat"),
     ("interference::disturbances::other_traffic_over_loopback", CLOCK),
     ("interference::doctor::another_process_on_the_only_cpu", CLOCK),
     ("interruptions::resume::a_row_with_a_tool", OF_X86),

@@ -22,8 +22,9 @@ pub struct Owner {
 impl Owner {
     pub fn of(process: u32) -> Self {
         let host = Sysroot::host();
-        // The 22nd field of /proc/PID/stat; the second, in parentheses, may hold spaces.
-        let started = host.text(&format!("proc/{process}/stat")).and_then(|stat| {
+        // The 22nd field; the second, in parentheses, may hold spaces. The first thread starts with its process, and its file
+        // is the kernel's also where qemu's emulation of user space makes up that of the process itself.
+        let started = host.text(&format!("proc/{process}/task/{process}/stat")).and_then(|stat| {
             let (_, rest) = stat.rsplit_once(')')?;
             let mut fields = rest.split_ascii_whitespace();
             // A parent that never waits keeps an ended process as a zombie.
