@@ -188,8 +188,23 @@ fn make_inside_plan(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let inside = path.ancestors().skip(1).take(DEEPEST).any(|above| above.join(PLAN).exists());
-    if inside { fs::create_dir_all(path) } else { Err(io::ErrorKind::NotFound.into()) }
+    let mut above = path.ancestors().skip(1).take(DEEPEST);
+    let plan = above.find(|above| above.join(PLAN).exists()).ok_or(io::ErrorKind::NotFound)?;
+    make_below(plan, path)
+}
+
+/// Makes the missing folders of a path below a plan's folder, each in its parent: the plan can be moved at any moment, and
+/// its own folder is never made.
+fn make_below(plan: &Path, path: &Path) -> io::Result<()> {
+    let mut folder = plan.to_owned();
+    for part in path.strip_prefix(plan).unwrap_or(path) {
+        folder.push(part);
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            made => made?,
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file of the folder: `InvalidData` where its text is not what is expected.
@@ -266,6 +281,24 @@ mod tests {
         fs::set_permissions(scratch.path(), everybody).unwrap();
         assert!(folder.own_plan().unwrap_err().to_string().contains("another user"));
         assert!(folder.plan().is_ok(), "it is read");
+    }
+
+    #[test]
+    fn the_folder_of_a_plan_that_is_moved_meanwhile_is_not_made_again() {
+        let scratch = crate::tests::support::scratch();
+        let [plan, moved] = ["plan", "moved"].map(|name| scratch.path().join(name));
+        fs::create_dir(&plan).unwrap();
+        fs::write(plan.join(PLAN), "").unwrap();
+        let attempt = plan.join("work/n1/cpu");
+        make_folder(&attempt).unwrap();
+        make_folder(&attempt).unwrap();
+        assert!(attempt.is_dir());
+        fs::rename(&plan, &moved).unwrap();
+        assert!(make_below(&plan, &attempt).is_err(), "as if it was moved after it had been found");
+        assert!(make_folder(&attempt).is_err() && !plan.exists());
+        let file = moved.join("file");
+        fs::write(&file, "").unwrap();
+        assert!(make_folder(&file).is_err() && make_folder(&file.join("x")).is_err());
     }
 
     #[test]

@@ -283,7 +283,7 @@ fn is_slow(line: &Record) -> bool {
 }
 
 /// When and where a trial was measured, and which program judged it.
-fn when(line: &&Record) -> String {
+fn when(line: &Record) -> String {
     let [batch, git, machine, measured] = ["batch", "git", "machine", "measured"].map(|field| line.text(field));
     let judged = if measured.is_empty() { "" } else { &format!(", judged again {batch}") };
     format!("Measured {}{judged}, commit {git}, on {machine}.", if measured.is_empty() { batch } else { measured })
@@ -326,7 +326,13 @@ fn render(lines: &[Record]) -> String {
     let slow: Vec<&Record> = last.iter().flatten().copied().filter(|line| is_slow(line)).collect();
     let _ = writeln!(page, "| all with a slow node | | {} |\n", cells(&slow));
     for (fault, lines) in FAULTS.iter().zip(&last) {
-        let _ = writeln!(page, "- {}: {}. {}", fault.name, fault.how, lines.first().map_or_else(String::new, when));
+        let _ = writeln!(
+            page,
+            "- {}: {}. {}",
+            fault.name,
+            fault.how,
+            lines.first().map_or_else(String::new, |line| when(line))
+        );
     }
     page
 }

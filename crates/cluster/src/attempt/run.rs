@@ -173,8 +173,7 @@ impl Attempt<'_> {
 
     /// Runs the program; from the beginning if it cannot resume the earlier attempt.
     fn child(&self, work: &Path, earlier: Earlier) -> Result<ProcessEnd> {
-        let run = work.join(RUN);
-        let out = run.display().to_string();
+        let (run, out) = (work.join(RUN), RUN.to_owned());
         if earlier == Earlier::CutOff {
             wait_for_release(&run);
             let words = [&self.call.arguments[0], "--resume", &out, "--quiet"].map(str::to_owned);
@@ -194,9 +193,12 @@ impl Attempt<'_> {
         self.in_child(work, &words)
     }
 
-    /// Runs the program with its messages in a file, until it ends or has to be ended.
+    /// Runs the program in the attempt's folder with its messages in a file, until it ends or has to be ended. Its run is in
+    /// that folder also when the plan is moved meanwhile.
     fn in_child(&self, work: &Path, words: &[String]) -> Result<ProcessEnd> {
-        let mut command = Command::new(self.context.folder.program(self.context.plan));
+        let program = self.context.folder.program(self.context.plan);
+        let mut command = Command::new(std::path::absolute(&program).unwrap_or(program));
+        command.current_dir(work);
         command.args(["attempt".to_owned(), std::process::id().to_string()]).args(words);
         command.env_clear().envs(self.context.environment.iter().map(|(name, value)| (name, value)));
         command.stdout(Stdio::null()).stderr(append_to(work, STDERR)?);

@@ -307,7 +307,7 @@ impl<'a> PairClient<'a> {
             slot.mark(call, node, ENDED);
             slot.at_once(call, node)
         };
-        let key_file = server.key.display().to_string();
+        let key_file = std::path::absolute(&server.key).unwrap_or_else(|_| server.key.clone()).display().to_string();
         let to = ["net", "--to", &address, "--key-file", &key_file].into_iter();
         let program = ProgramCall {
             arguments: to.chain(OPTIONS.split(' ')).map(str::to_owned).collect(),

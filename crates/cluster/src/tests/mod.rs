@@ -352,7 +352,7 @@ fn two_workers_of_a_node_do_each_task_once_and_leave_nothing() {
 
 #[test]
 fn a_worker_whose_plan_is_moved_ends_with_an_error_and_makes_nothing_again() {
-    let (scratch, folder, _) = plan(&["n1"], "mv $here/plan $here/moved; exit 1\n");
+    let (scratch, folder, _) = plan(&["n1"], "mv $here/plan $here/moved; mkdir -p $out/raw; exit 1\n");
     let error = work(&folder, &worker("n1"), &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("is lost") && error.contains("moved or deleted"), "{error}");
     assert!(!folder.path().exists(), "{:?}", names(folder.path()));
