@@ -50,7 +50,7 @@ const CANNOT: &[(&str, &str)] = &[
     ("interference::doctor::another_process_on_the_only_cpu", CLOCK),
     ("interruptions::resume::a_row_with_a_tool", OF_X86),
     ("interruptions::threads::a_user_who_may_start_few_threads", "the emulator has threads of its own"),
-    ("memory::a_pair_of_nodes_is_measured", "mbind is missing"),
+    ("memory::a_pair_of_nodes_is_measured", "set_mempolicy is missing"),
     ("memory::tests::a_collapsed_region_keeps_its_contents", "MADV_COLLAPSE is ignored"),
     ("net::datagrams::tests::a_message_that_is_refused_later", "system calls cannot be filtered"),
     ("net::datagrams::tests::messages_of_one_call_have_their_own_arrival_times", "packets have no time stamps"),
